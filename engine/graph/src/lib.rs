@@ -1,0 +1,1 @@
+//! What runs in what order: nodes, walks, partitions and streaming edges. Pure.

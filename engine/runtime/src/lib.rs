@@ -1,0 +1,1 @@
+//! Who runs what, where and when: conductor, workers, batches.

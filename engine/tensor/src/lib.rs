@@ -1,0 +1,1 @@
+//! Memory with a shape.

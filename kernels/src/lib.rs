@@ -1,0 +1,1 @@
+//! The arithmetic, with a plain reference for each operation.

@@ -1,0 +1,1 @@
+//! Many listeners at once, and what they felt.

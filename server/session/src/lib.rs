@@ -1,0 +1,1 @@
+//! A conversation as a state machine: no socket, no thread, no clock.

@@ -1,0 +1,1 @@
+//! Sockets, tasks and time: HTTP and WebSocket doors, and the command line.
