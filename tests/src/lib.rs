@@ -1,1 +1,1 @@
-//! The whole, from outside.
+//! What the end-to-end stories share.
