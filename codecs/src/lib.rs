@@ -1,1 +1,16 @@
 //! Bytes to samples, and samples to bytes. No IO.
+//!
+//! | format | encode | rate on the wire | source |
+//! | --- | --- | --- | --- |
+//! | `pcm` | yes | 24 kHz | [`audio::pcm`] |
+//! | `wav` | yes | 24 kHz | [`audio::wav`] |
+//!
+//! Audio comes in as mono `f32` in `-1..=1` at any rate and goes out through
+//! [`audio::Encoder`], which resamples. Nothing here reads a clock, a file or a socket.
+
+pub mod audio;
+mod error;
+mod time;
+
+pub use error::{Error, Kind, Result};
+pub use time::{MediaTime, SampleRate, Samples};

@@ -1,0 +1,12 @@
+//! Audio: formats by their wire names, the encoder for each, and conversion of rates.
+
+mod encoder;
+mod filter;
+mod format;
+pub mod pcm;
+mod resample;
+pub mod wav;
+
+pub use encoder::Encoder;
+pub use format::Format;
+pub use resample::Resampler;
