@@ -1,1 +1,0 @@
-//! The arithmetic, with a plain reference for each operation.
