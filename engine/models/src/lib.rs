@@ -1,1 +1,3 @@
 //! One folder a model: its declaration, submodules and weights.
+
+pub mod text;
