@@ -71,6 +71,14 @@ pub enum Kind {
 }
 
 impl Error {
+    /// Wraps what a codec's library says, for `map_err`.
+    pub(crate) fn codec<E: std::fmt::Display>(codec: &'static str) -> impl Fn(E) -> Self {
+        move |error| Self::Codec {
+            codec,
+            message: error.to_string(),
+        }
+    }
+
     /// Sorts this error into one of a few kinds.
     #[must_use]
     pub fn kind(&self) -> Kind {

@@ -4,6 +4,9 @@
 //! | --- | --- | --- | --- |
 //! | `pcm` | yes | 24 kHz | [`audio::pcm`] |
 //! | `wav` | yes | 24 kHz | [`audio::wav`] |
+//! | `flac` | yes | 24 kHz | `flacenc` (Apache-2.0) |
+//! | `opus` | yes | 48 kHz | libopus (BSD-3-Clause), `ogg` (BSD-3-Clause) |
+//! | `aac` | refused by name | | no encoder with a permissive licence is known |
 //!
 //! Audio comes in as mono `f32` in `-1..=1` at any rate and goes out through
 //! [`audio::Encoder`], which resamples. Nothing here reads a clock, a file or a socket.

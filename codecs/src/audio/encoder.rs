@@ -7,10 +7,14 @@
 //! | format | held back, at most | decoded length |
 //! | --- | --- | --- |
 //! | `pcm`, `wav` | nothing | exact |
+//! | `flac` | a block, 20 ms | exact |
+//! | `opus` | a packet, 20 ms, and 6.5 ms of look-ahead | exact |
 //!
 //! When the source's rate is not the format's, 64 samples of the lower rate come on top: 2.9 ms
 //! at 22.05 kHz. "Exact" is `ceil(samples · to / from)` of the format's rate.
 
+use super::flac::Flac;
+use super::ogg_opus::OggOpus;
 use super::{Format, Resampler, pcm, wav};
 use crate::{Result, SampleRate};
 
@@ -43,6 +47,8 @@ pub struct Encoder {
 enum Body {
     Pcm,
     Wav { header_sent: bool },
+    Opus(Box<OggOpus>),
+    Flac(Box<Flac>),
 }
 
 impl Encoder {
@@ -54,6 +60,8 @@ impl Encoder {
         let body = match format {
             Format::Pcm => Body::Pcm,
             Format::Wav => Body::Wav { header_sent: false },
+            Format::Opus => Body::Opus(Box::new(OggOpus::new()?)),
+            Format::Flac => Body::Flac(Box::new(Flac::new(format.sample_rate())?)),
         };
         Ok(Self {
             format,
@@ -78,13 +86,16 @@ impl Encoder {
     /// [`Error::Codec`](crate::Error::Codec) when the codec's library fails. The stream is over
     /// then.
     pub fn push(&mut self, samples: &[f32], out: &mut Vec<u8>) -> Result<()> {
-        self.begin(out);
+        self.begin(out)?;
         for block in samples.chunks(BLOCK) {
             self.resampled.clear();
             self.resampler.push(block, &mut self.resampled);
             self.encode(out)?;
         }
-        Ok(())
+        match &mut self.body {
+            Body::Opus(opus) => opus.end_page(out),
+            Body::Pcm | Body::Wav { .. } | Body::Flac(_) => Ok(()),
+        }
     }
 
     /// Ends the stream: appends what is still inside and the format's ending.
@@ -92,24 +103,36 @@ impl Encoder {
     /// # Errors
     /// As [`Encoder::push`].
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<()> {
-        self.begin(out);
+        self.begin(out)?;
         self.resampled.clear();
         self.resampler.finish(&mut self.resampled);
-        self.encode(out)
+        self.encode(out)?;
+        match &mut self.body {
+            Body::Pcm | Body::Wav { .. } => Ok(()),
+            Body::Opus(opus) => opus.finish(out),
+            Body::Flac(flac) => flac.finish(out),
+        }
     }
 
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        if let Body::Wav { header_sent } = &mut self.body
-            && !*header_sent
-        {
-            out.extend_from_slice(&wav::stream_header(self.format.sample_rate()));
-            *header_sent = true;
+    fn begin(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.body {
+            Body::Pcm => {}
+            Body::Wav { header_sent: true } => {}
+            Body::Wav { header_sent } => {
+                *header_sent = true;
+                out.extend_from_slice(&wav::stream_header(self.format.sample_rate()));
+            }
+            Body::Opus(opus) => opus.begin(out)?,
+            Body::Flac(flac) => flac.begin(out),
         }
+        Ok(())
     }
 
     fn encode(&mut self, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.body {
             Body::Pcm | Body::Wav { .. } => pcm::s16le_from_f32(&self.resampled, out),
+            Body::Opus(opus) => opus.push(&self.resampled, out)?,
+            Body::Flac(flac) => flac.push(&self.resampled, out)?,
         }
         Ok(())
     }

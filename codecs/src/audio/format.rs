@@ -21,11 +21,15 @@ pub enum Format {
     Pcm,
     /// [`Format::Pcm`] behind a header that says so.
     Wav,
+    /// Opus in Ogg, 48 kbit/s.
+    Opus,
+    /// Lossless, 16 bits.
+    Flac,
 }
 
 impl Format {
     /// Every format that this build encodes.
-    pub const ALL: &[Self] = &[Self::Pcm, Self::Wav];
+    pub const ALL: &[Self] = &[Self::Opus, Self::Flac, Self::Wav, Self::Pcm];
 
     /// The format of a wire name: lower case, as in `response_format`.
     ///
@@ -55,6 +59,8 @@ impl Format {
         match self {
             Self::Pcm => "pcm",
             Self::Wav => "wav",
+            Self::Opus => "opus",
+            Self::Flac => "flac",
         }
     }
 
@@ -64,6 +70,8 @@ impl Format {
         match self {
             Self::Pcm => "audio/pcm",
             Self::Wav => "audio/wav",
+            Self::Opus => "audio/ogg",
+            Self::Flac => "audio/flac",
         }
     }
 
@@ -71,7 +79,8 @@ impl Format {
     #[must_use]
     pub const fn sample_rate(self) -> SampleRate {
         match self {
-            Self::Pcm | Self::Wav => SampleRate::HZ_24000,
+            Self::Pcm | Self::Wav | Self::Flac => SampleRate::HZ_24000,
+            Self::Opus => SampleRate::HZ_48000,
         }
     }
 }
@@ -112,7 +121,7 @@ mod tests {
         for name in ["ogg", "PCM", "", " pcm"] {
             let error = Format::from_name(name).unwrap_err().to_string();
             assert!(error.contains(&format!("`{name}`")), "{error}");
-            assert!(error.contains("pcm, wav"), "{error}");
+            assert!(error.contains("flac, wav, pcm"), "{error}");
         }
         let long = Format::from_name(&"ü".repeat(10_000))
             .unwrap_err()

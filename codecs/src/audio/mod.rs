@@ -2,7 +2,9 @@
 
 mod encoder;
 mod filter;
+mod flac;
 mod format;
+mod ogg_opus;
 pub mod pcm;
 mod resample;
 pub mod wav;
