@@ -1,0 +1,5 @@
+// Wires the page and starts it.
+
+import { Page } from './page.ts';
+
+void new Page().connect();
