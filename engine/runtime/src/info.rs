@@ -1,0 +1,39 @@
+//! What a model says about itself. Plain data.
+
+use graph::Modality;
+
+/// What a client may know about a model before it sends a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelInfo {
+    /// The name by which requests ask for it.
+    pub id: String,
+    /// The kind of model: which code serves it, with whatever weights.
+    pub kind: String,
+    /// One line for people.
+    pub description: String,
+    /// What it takes in.
+    pub inputs: Vec<Modality>,
+    /// What it gives out.
+    pub outputs: Vec<Modality>,
+    /// Samples per second of the audio that it gives out, where it gives any.
+    pub sample_rate: Option<u32>,
+    /// The voices that it speaks with; empty where it does not speak.
+    pub voices: Vec<VoiceInfo>,
+    /// The voice of a request that names none.
+    pub default_voice: Option<String>,
+    /// The licence of its weights, as far as it is known, and what is open about it.
+    pub licence: String,
+    /// What is real about it: which weights it runs, or that it runs none.
+    pub weights: String,
+}
+
+/// A voice of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VoiceInfo {
+    /// The name by which requests ask for it.
+    pub id: String,
+    /// One line for people.
+    pub description: String,
+    /// Its language as a BCP 47 tag, such as `en-US`.
+    pub language: String,
+}

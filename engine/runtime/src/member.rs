@@ -1,0 +1,94 @@
+//! One request's turn in a step: what its node may read, keep and put.
+
+use std::{any::Any, sync::Arc};
+
+use graph::{InputId, NodeSpec, OutputId, Payloads, stream::Chunk};
+
+use crate::{Cause, Payload, RequestInfo, State};
+
+/// One request's turn in a batch.
+pub struct Member<'a> {
+    pub(crate) node: &'a NodeSpec,
+    pub(crate) request: &'a Arc<RequestInfo>,
+    pub(crate) turn: &'a mut Turn,
+}
+
+/// What a member reads and writes; its memory is used again from step to step.
+pub(crate) struct Turn {
+    /// By input of the node.
+    pub(crate) inputs: Vec<Payloads<Payload>>,
+    /// By input of the node; none where the input is no stream.
+    pub(crate) chunks: Vec<Option<Chunk<Payload>>>,
+    pub(crate) state: State,
+    /// By output of the node.
+    pub(crate) outputs: Vec<Payloads<Payload>>,
+    pub(crate) stops: Vec<String>,
+    pub(crate) failure: Option<Cause>,
+}
+
+impl Member<'_> {
+    /// The request: its id, seed, options and what the model drew from them.
+    #[must_use]
+    pub fn request(&self) -> &RequestInfo {
+        self.request
+    }
+
+    /// What arrived on an input: a payload, several, or none for a mere signal. On a streaming
+    /// input, the items of the chunk. Empty for an input that this walk does not take.
+    #[must_use]
+    pub fn input(&self, port: &str) -> &[Payload] {
+        let Some(input) = self.node.input_named(port).map(InputId::index) else {
+            return &[];
+        };
+        match self.turn.chunks.get(input) {
+            Some(Some(chunk)) => &chunk.items,
+            _ => self.turn.inputs.get(input).map_or(&[], Payloads::as_slice),
+        }
+    }
+
+    /// The chunk on a streaming input, which says where its items stand on the edge and which of
+    /// them are fresh; none where the input is no stream.
+    #[must_use]
+    pub fn chunk(&self, port: &str) -> Option<&Chunk<Payload>> {
+        let input = self.node.input_named(port)?;
+        self.turn.chunks.get(input.index())?.as_ref()
+    }
+
+    /// What the node remembers of the request, as [`Submodule::open`](crate::Submodule::open)
+    /// made it.
+    ///
+    /// # Errors
+    /// [`Cause::Failed`] where it is of another type.
+    pub fn state<T: Any>(&mut self) -> Result<&mut T, Cause> {
+        self.turn
+            .state
+            .downcast_mut()
+            .ok_or_else(|| Cause::Failed(format!("the state is no {}", std::any::type_name::<T>())))
+    }
+
+    /// Puts one item on an output, behind what was put there in this step. A name that the node
+    /// does not have fails the member.
+    pub fn put(&mut self, port: &str, item: impl Into<Payload>) {
+        match self
+            .node
+            .output_named(port)
+            .map(OutputId::index)
+            .and_then(|index| self.turn.outputs.get_mut(index))
+        {
+            Some(output) => output.append(Payloads::One(item.into())),
+            None => self.fail(Cause::NoSuchPort {
+                port: port.to_owned(),
+            }),
+        }
+    }
+
+    /// Lets the current iteration of the loop of this name be its last one.
+    pub fn stop(&mut self, name: &str) {
+        self.turn.stops.push(name.to_owned());
+    }
+
+    /// Ends this request with an error; the other members go on. The first cause counts.
+    pub fn fail(&mut self, cause: Cause) {
+        self.turn.failure.get_or_insert(cause);
+    }
+}

@@ -1,0 +1,135 @@
+//! Which partition of which model lives on which worker.
+//!
+//! A partition is placed as a whole: its nodes hand payloads to each other by function calls, and
+//! only streaming edges, which carry credit, lead from worker to worker.
+
+use std::collections::BTreeMap;
+
+use graph::PartitionId;
+
+use crate::{Error, Result, error::Suggestion};
+
+/// The most workers of one driver: a set of workers is the bits of a word.
+pub const MAX_WORKERS: usize = 64;
+
+/// A worker of one driver, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId(pub(crate) u8);
+
+impl WorkerId {
+    /// The worker with this index; the last possible one from [`MAX_WORKERS`] on.
+    #[must_use]
+    pub fn new(index: usize) -> Self {
+        Self(u8::try_from(index.min(MAX_WORKERS - 1)).unwrap_or(0))
+    }
+
+    /// Its index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub(crate) fn bit(self) -> u64 {
+        1 << self.0
+    }
+
+    /// The worker of the lowest bit.
+    pub(crate) fn from_bit(bits: u64) -> Self {
+        Self::new(bits.trailing_zeros() as usize)
+    }
+}
+
+/// Where the partitions of one model live, by their names. What is not named lives on worker 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Partition name to the index of a worker.
+    pub partitions: BTreeMap<String, usize>,
+}
+
+/// A [`Placement`] that was checked against a graph.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed(Vec<WorkerId>);
+
+impl Placed {
+    /// Places the partitions of these names, in the order of their ids.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] for a partition that is not among them, or a worker that is not there.
+    pub(crate) fn new(
+        placement: &Placement,
+        names: &[String],
+        worker_count: usize,
+    ) -> Result<Self> {
+        if let Some(name) = placement
+            .partitions
+            .keys()
+            .find(|name| !names.contains(name))
+        {
+            return Err(Error::Setup {
+                problem: format!("unknown partition `{name}`{}", Suggestion(name, names)),
+            });
+        }
+        let place = |name: &String| match placement.partitions.get(name).copied().unwrap_or(0) {
+            worker if worker < worker_count => Ok(WorkerId::new(worker)),
+            worker => Err(Error::Setup {
+                problem: format!(
+                    "partition `{name}` is placed on worker {worker}, there are {worker_count}"
+                ),
+            }),
+        };
+        names.iter().map(place).collect::<Result<_>>().map(Self)
+    }
+
+    pub(crate) fn worker(&self, partition: PartitionId) -> WorkerId {
+        self.0
+            .get(partition.index())
+            .copied()
+            .unwrap_or(WorkerId(0))
+    }
+
+    /// The workers that hold any partition, a bit each.
+    pub(crate) fn workers(&self) -> u64 {
+        self.0
+            .iter()
+            .skip(1)
+            .fold(0, |bits, worker| bits | worker.bit())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(partitions: &[(&str, usize)]) -> Result<Placed> {
+        let names = ["requester", "text", "wave"].map(str::to_owned);
+        let partitions = partitions
+            .iter()
+            .map(|&(name, worker)| (name.to_owned(), worker))
+            .collect();
+        Placed::new(&Placement { partitions }, &names, 2)
+    }
+
+    #[test]
+    fn what_is_not_named_lives_on_the_first_worker() {
+        let placed = place(&[("wave", 1)]).unwrap();
+        let workers: Vec<usize> = (1..3)
+            .map(|index| placed.worker(PartitionId::new(index)).index())
+            .collect();
+        assert_eq!((workers, placed.workers()), (vec![0, 1], 0b11));
+    }
+
+    #[test]
+    fn names_and_workers_that_are_not_there_are_refused() {
+        let check = |partitions: &[(&str, usize)], message: &str| {
+            assert_eq!(place(partitions).unwrap_err().to_string(), message);
+        };
+        check(
+            &[("waves", 0)],
+            "unknown partition `waves`, did you mean `wave`? known: requester, text, wave",
+        );
+        check(
+            &[("text", 2)],
+            "partition `text` is placed on worker 2, there are 2",
+        );
+    }
+}

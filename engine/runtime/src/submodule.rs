@@ -1,0 +1,33 @@
+//! The trait [`Submodule`]: the weights and arithmetic behind a node.
+//!
+//! A submodule is made on the worker that its node is placed on and never moves from it. It sees
+//! batches: each [`Member`] is one request's turn.
+
+use std::any::Any;
+
+use crate::{Cause, Member, RequestInfo};
+
+/// What a streaming node remembers of one request between its steps.
+pub type State = Box<dyn Any + Send>;
+
+/// The weights and arithmetic behind a node. It lives on one worker's thread.
+pub trait Submodule: Send {
+    /// The most requests that one step may work on together.
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    /// What the node remembers of a request, before its first step. The state is dropped on the
+    /// same thread when the request ends, for whatever reason.
+    ///
+    /// # Errors
+    /// Whatever keeps this one request from being served.
+    fn open(&mut self, request: &RequestInfo) -> Result<State, Cause> {
+        let _ = request;
+        Ok(Box::new(()))
+    }
+
+    /// One step of the node for each member. A member that cannot be served fails alone, by
+    /// [`Member::fail`]; a panic fails all of them.
+    fn step(&mut self, batch: &mut [Member<'_>]);
+}

@@ -1,0 +1,3 @@
+//! One device: ready nodes in, batches out.
+
+mod scheduler;
