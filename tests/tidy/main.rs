@@ -2,6 +2,11 @@
 //! are for, that nothing of one machine is written down, and that the documents name what exists.
 //! A failure prints every place at once, so that one run is enough to mend them.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a test says what it expected by failing"
+)]
+
 use std::{
     collections::BTreeMap,
     fs,

@@ -1,0 +1,1 @@
+//! Stories told from outside, one a file.
