@@ -4,6 +4,7 @@
 //! | --- | --- | --- | --- |
 //! | `pcm` | yes | 24 kHz | [`audio::pcm`] |
 //! | `wav` | yes | 24 kHz | [`audio::wav`] |
+//! | `mp3` | yes | 24 kHz | our own, on the tables of `oxideav-mp3` (MIT) |
 //! | `flac` | yes | 24 kHz | `flacenc` (Apache-2.0) |
 //! | `opus` | yes | 48 kHz | libopus (BSD-3-Clause), `ogg` (BSD-3-Clause) |
 //! | `aac` | refused by name | | no encoder with a permissive licence is known |

@@ -8,12 +8,14 @@
 //! | --- | --- | --- |
 //! | `pcm`, `wav` | nothing | exact |
 //! | `flac` | a block, 20 ms | exact |
+//! | `mp3` | a frame, 24 ms, heard 44 ms late | plus 44 ms and up to a frame |
 //! | `opus` | a packet, 20 ms, and 6.5 ms of look-ahead | exact |
 //!
 //! When the source's rate is not the format's, 64 samples of the lower rate come on top: 2.9 ms
 //! at 22.05 kHz. "Exact" is `ceil(samples · to / from)` of the format's rate.
 
 use super::flac::Flac;
+use super::mp3::Mp3;
 use super::ogg_opus::OggOpus;
 use super::{Format, Resampler, pcm, wav};
 use crate::{Result, SampleRate};
@@ -49,6 +51,7 @@ enum Body {
     Wav { header_sent: bool },
     Opus(Box<OggOpus>),
     Flac(Box<Flac>),
+    Mp3(Box<Mp3>),
 }
 
 impl Encoder {
@@ -60,6 +63,7 @@ impl Encoder {
         let body = match format {
             Format::Pcm => Body::Pcm,
             Format::Wav => Body::Wav { header_sent: false },
+            Format::Mp3 => Body::Mp3(Box::new(Mp3::new()?)),
             Format::Opus => Body::Opus(Box::new(OggOpus::new()?)),
             Format::Flac => Body::Flac(Box::new(Flac::new(format.sample_rate())?)),
         };
@@ -94,7 +98,7 @@ impl Encoder {
         }
         match &mut self.body {
             Body::Opus(opus) => opus.end_page(out),
-            Body::Pcm | Body::Wav { .. } | Body::Flac(_) => Ok(()),
+            Body::Pcm | Body::Wav { .. } | Body::Flac(_) | Body::Mp3(_) => Ok(()),
         }
     }
 
@@ -111,13 +115,13 @@ impl Encoder {
             Body::Pcm | Body::Wav { .. } => Ok(()),
             Body::Opus(opus) => opus.finish(out),
             Body::Flac(flac) => flac.finish(out),
+            Body::Mp3(mp3) => mp3.finish(out),
         }
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.body {
-            Body::Pcm => {}
-            Body::Wav { header_sent: true } => {}
+            Body::Pcm | Body::Mp3(_) | Body::Wav { header_sent: true } => {}
             Body::Wav { header_sent } => {
                 *header_sent = true;
                 out.extend_from_slice(&wav::stream_header(self.format.sample_rate()));
@@ -133,6 +137,7 @@ impl Encoder {
             Body::Pcm | Body::Wav { .. } => pcm::s16le_from_f32(&self.resampled, out),
             Body::Opus(opus) => opus.push(&self.resampled, out)?,
             Body::Flac(flac) => flac.push(&self.resampled, out)?,
+            Body::Mp3(mp3) => mp3.push(&self.resampled, out)?,
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ pub enum Format {
     Pcm,
     /// [`Format::Pcm`] behind a header that says so.
     Wav,
+    /// MPEG-2 layer III, 64 kbit/s.
+    Mp3,
     /// Opus in Ogg, 48 kbit/s.
     Opus,
     /// Lossless, 16 bits.
@@ -29,7 +31,7 @@ pub enum Format {
 
 impl Format {
     /// Every format that this build encodes.
-    pub const ALL: &[Self] = &[Self::Opus, Self::Flac, Self::Wav, Self::Pcm];
+    pub const ALL: &[Self] = &[Self::Mp3, Self::Opus, Self::Flac, Self::Wav, Self::Pcm];
 
     /// The format of a wire name: lower case, as in `response_format`.
     ///
@@ -59,6 +61,7 @@ impl Format {
         match self {
             Self::Pcm => "pcm",
             Self::Wav => "wav",
+            Self::Mp3 => "mp3",
             Self::Opus => "opus",
             Self::Flac => "flac",
         }
@@ -70,6 +73,7 @@ impl Format {
         match self {
             Self::Pcm => "audio/pcm",
             Self::Wav => "audio/wav",
+            Self::Mp3 => "audio/mpeg",
             Self::Opus => "audio/ogg",
             Self::Flac => "audio/flac",
         }
@@ -79,7 +83,7 @@ impl Format {
     #[must_use]
     pub const fn sample_rate(self) -> SampleRate {
         match self {
-            Self::Pcm | Self::Wav | Self::Flac => SampleRate::HZ_24000,
+            Self::Pcm | Self::Wav | Self::Flac | Self::Mp3 => SampleRate::HZ_24000,
             Self::Opus => SampleRate::HZ_48000,
         }
     }
@@ -121,7 +125,7 @@ mod tests {
         for name in ["ogg", "PCM", "", " pcm"] {
             let error = Format::from_name(name).unwrap_err().to_string();
             assert!(error.contains(&format!("`{name}`")), "{error}");
-            assert!(error.contains("flac, wav, pcm"), "{error}");
+            assert!(error.contains("mp3, opus, flac, wav, pcm"), "{error}");
         }
         let long = Format::from_name(&"ü".repeat(10_000))
             .unwrap_err()

@@ -4,6 +4,7 @@ mod encoder;
 mod filter;
 mod flac;
 mod format;
+mod mp3;
 mod ogg_opus;
 pub mod pcm;
 mod resample;

@@ -9,6 +9,9 @@ use symphonia::core::formats::{FormatOptions, TrackType};
 use symphonia::core::io::MediaSourceStream;
 use symphonia::core::meta::MetadataOptions;
 
+/// What an MP3 decoder's output lags by: both filter banks (481) and the overlap (576).
+pub(crate) const MP3_DELAY: usize = 1057;
+
 /// Mono samples as a player would hear them, without a codec's delay and padding.
 pub(crate) struct Decoded {
     pub(crate) rate: u32,
@@ -35,6 +38,13 @@ pub(crate) fn decode(format: Format, bytes: &[u8]) -> Decoded {
 pub(crate) fn decode_prefix(format: Format, bytes: &[u8]) -> Decoded {
     match format {
         Format::Opus => decode_opus(bytes, false),
+        // Symphonia wants more frames than there are before it believes in them.
+        Format::Mp3 => {
+            let mut decoded = decode_file(format, &bytes.repeat(4));
+            let once = (decoded.samples.len() + MP3_DELAY) / 4;
+            decoded.samples.truncate(once);
+            decoded
+        }
         _ => decode(format, bytes),
     }
 }
@@ -64,6 +74,10 @@ fn decode_file(format: Format, bytes: &[u8]) -> Decoded {
         let mut block: Vec<f32> = Vec::new();
         decoded.copy_to_vec_interleaved(&mut block);
         samples.extend(block);
+    }
+    if format == Format::Mp3 {
+        assert_eq!(samples.len() % 576, 0);
+        samples.drain(..MP3_DELAY.min(samples.len()));
     }
     Decoded { rate, samples }
 }
