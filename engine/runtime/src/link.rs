@@ -98,6 +98,11 @@ impl<T> Link<T> {
         self.arrived.notify_all();
     }
 
+    /// Whether it refuses messages for good.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
     /// The longest that the queue ever was.
     pub(crate) fn longest(&self) -> usize {
         self.state.lock().longest

@@ -2,28 +2,64 @@
 
 use std::{any::Any, sync::Arc};
 
-use graph::{InputId, NodeSpec, OutputId, Payloads, stream::Chunk};
+use graph::{InputId, LoopId, NodeSpec, OutputId, Payloads, Walk, stream::Chunk};
 
 use crate::{Cause, Payload, RequestInfo, State};
 
 /// One request's turn in a batch.
 pub struct Member<'a> {
     pub(crate) node: &'a NodeSpec,
+    pub(crate) walk: &'a Walk,
     pub(crate) request: &'a Arc<RequestInfo>,
     pub(crate) turn: &'a mut Turn,
 }
 
 /// What a member reads and writes; its memory is used again from step to step.
+#[derive(Default)]
 pub(crate) struct Turn {
     /// By input of the node.
     pub(crate) inputs: Vec<Payloads<Payload>>,
     /// By input of the node; none where the input is no stream.
     pub(crate) chunks: Vec<Option<Chunk<Payload>>>,
-    pub(crate) state: State,
+    /// Made by the node at its first step of the request.
+    pub(crate) state: Option<State>,
     /// By output of the node.
     pub(crate) outputs: Vec<Payloads<Payload>>,
-    pub(crate) stops: Vec<String>,
+    pub(crate) stops: Vec<LoopId>,
     pub(crate) failure: Option<Cause>,
+}
+
+impl Turn {
+    /// Empty, for a node with so many inputs and outputs.
+    pub(crate) fn clear(&mut self, inputs: usize, outputs: usize) {
+        self.inputs.clear();
+        self.inputs.resize(inputs, Payloads::Signal);
+        self.chunks.clear();
+        self.chunks.resize(inputs, None);
+        self.state = None;
+        self.outputs.clear();
+        self.outputs.resize(outputs, Payloads::Signal);
+        self.stops.clear();
+        self.failure = None;
+    }
+
+    /// Drops what was put and stopped, as if the step had not been made.
+    pub(crate) fn forget_outputs(&mut self) {
+        self.outputs
+            .iter_mut()
+            .for_each(|output| *output = Payloads::Signal);
+        self.stops.clear();
+    }
+
+    /// The first output that carries a number that is not finite.
+    pub(crate) fn output_not_finite(&self) -> Option<OutputId> {
+        let finite =
+            |payloads: &Payloads<Payload>| payloads.as_slice().iter().all(Payload::is_finite);
+        self.outputs
+            .iter()
+            .position(|payloads| !finite(payloads))
+            .map(OutputId::new)
+    }
 }
 
 impl Member<'_> {
@@ -60,9 +96,9 @@ impl Member<'_> {
     /// # Errors
     /// [`Cause::Failed`] where it is of another type.
     pub fn state<T: Any>(&mut self) -> Result<&mut T, Cause> {
-        self.turn
-            .state
-            .downcast_mut()
+        let state = self.turn.state.as_mut();
+        state
+            .and_then(|state| state.downcast_mut())
             .ok_or_else(|| Cause::Failed(format!("the state is no {}", std::any::type_name::<T>())))
     }
 
@@ -82,9 +118,16 @@ impl Member<'_> {
         }
     }
 
-    /// Lets the current iteration of the loop of this name be its last one.
+    /// Lets the current iteration of the loop of this name be its last one. A name that the walk
+    /// does not have fails the member.
     pub fn stop(&mut self, name: &str) {
-        self.turn.stops.push(name.to_owned());
+        match self.walk.loop_named(name) {
+            Some(id) => self.turn.stops.push(id),
+            None => self.fail(Cause::Failed(format!(
+                "walk `{}` has no loop `{name}`",
+                self.walk.name()
+            ))),
+        }
     }
 
     /// Ends this request with an error; the other members go on. The first cause counts.

@@ -51,6 +51,14 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value);
     }
 
+    fn add(&mut self, other: &Self) {
+        self.counts
+            .iter_mut()
+            .zip(&other.counts)
+            .for_each(|(count, more)| *count += more);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
     pub(crate) fn record_time(&mut self, time: Duration) {
         self.record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
@@ -111,6 +119,17 @@ impl NodeStats {
             batch: Histogram::of_batches(),
             wait_us: Histogram::of_times(),
         }
+    }
+
+    /// Adds what the same node has done on another worker.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.members += other.members;
+        self.failures += other.failures;
+        self.busy += other.busy;
+        self.step_us.add(&other.step_us);
+        self.batch.add(&other.batch);
+        self.wait_us.add(&other.wait_us);
     }
 }
 

@@ -53,6 +53,15 @@ impl Payload {
         }
     }
 
+    /// The item itself, whether or not it ended a chunk.
+    #[must_use]
+    pub fn into_inner(self) -> Self {
+        match self {
+            Self::Last(item) => Arc::unwrap_or_clone(item),
+            item => item,
+        }
+    }
+
     /// The character, where this is one.
     #[must_use]
     pub fn as_char(&self) -> Option<char> {

@@ -24,7 +24,9 @@ mod outputs;
 mod shared;
 
 pub use feed::{Feed, FeedError};
+pub(crate) use lane::Lane;
 pub use lane::{Accepted, Arrival};
+pub(crate) use outlet::Outlet;
 pub use outlet::{Emitted, End, Finish, Usage};
 pub use outputs::{Event, Outputs};
 pub use shared::Bell;

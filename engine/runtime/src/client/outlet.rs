@@ -177,11 +177,6 @@ impl Outlet {
         state.take()
     }
 
-    /// Items that wait.
-    pub(crate) fn len(&self) -> usize {
-        self.state.lock().queue.len()
-    }
-
     fn wake(&self, mut state: parking_lot::MutexGuard<'_, State>) {
         let waker = state.waker.take();
         drop(state);

@@ -87,6 +87,12 @@ impl Shared {
         }
     }
 
+    /// The request was never let in: its ends do nothing any more.
+    pub(crate) fn refuse(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.close_lanes();
+    }
+
     /// When the requester cancelled, if it did.
     pub(crate) fn cancelled(&self) -> Option<Time> {
         self.cancelled

@@ -1,3 +1,528 @@
 //! One device: ready nodes in, batches out.
+//!
+//! A worker is a state machine without IO, threads or a clock. It is told by `handle_*` what the
+//! conductor, requesters and other workers say; [`Worker::poll_batch`] gives it a step to make,
+//! which its driver executes and hands back; [`Worker::poll_outbound`] says what is to be sent,
+//! and [`Worker::next_timeout`] when it wants to be called if nothing happens before.
+//!
+//! ```text
+//!  commands ─▶ Local (one for each request) ─ready nodes─▶ Scheduler ─▶ Batch ─▶ submodule
+//!                ▲  streams, runs, states                                 │
+//!                └────────────── what its members gave ◀──────────────────┘
+//! ```
+//!
+//! What always holds:
+//! - A hop between two nodes of one worker is a function call; nobody is asked.
+//! - A node is queued only when its inputs are complete and whatever it feeds has room; both are
+//!   looked at again when its step begins.
+//! - Members join and leave at step boundaries. A request that was cancelled joins no further
+//!   step, even before the conductor's word arrives.
+//! - When a request is closed, nothing of it is left here, and the conductor is told so once.
 
+mod batch;
+mod groups;
+mod local;
 mod scheduler;
+mod streams;
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use graph::{ConnectionId, InputId, NodeId, PartitionId, Payloads, Wanting, stream::Time};
+use parking_lot::Mutex;
+
+pub(crate) use batch::Batch;
+use batch::Seated;
+use groups::Groups;
+use local::{Life, Local};
+use scheduler::Scheduler;
+use streams::Incoming;
+
+use crate::{
+    Cause, Payload, RequestId, Result, Usage, WorkerId,
+    conductor::Hosted,
+    member::Turn,
+    message::{Command, Opening, Report},
+    metrics::{NodeStats, WorkerGauges},
+};
+
+/// Something that a worker wants sent.
+pub(crate) enum Outbound {
+    /// To the conductor.
+    Report(Report),
+    /// To another worker.
+    Send(WorkerId, Command),
+}
+
+/// A node's place in a request that lives here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    slot: usize,
+    /// Tells whether the slot still belongs to the same request.
+    request: RequestId,
+    partition: PartitionId,
+    node: NodeId,
+}
+
+/// What a worker counts, for whoever asks from another thread.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    pub(crate) nodes: Vec<NodeStats>,
+    pub(crate) gauges: WorkerGauges,
+    pub(crate) steps_after_cancel: u64,
+}
+
+/// What a step is, to tell its cost.
+#[derive(Clone, Copy, Debug)]
+pub struct StepInfo<'a> {
+    /// The model's id.
+    pub model: &'a str,
+    /// The node's name.
+    pub node: &'a str,
+    /// The walk's name.
+    pub walk: &'a str,
+    /// Members of the batch.
+    pub members: usize,
+}
+
+/// One worker.
+pub(crate) struct Worker {
+    id: WorkerId,
+    hosted: Arc<[Hosted]>,
+    groups: Groups,
+    scheduler: Scheduler<Seat>,
+    locals: Vec<Option<Box<Local>>>,
+    free: Vec<usize>,
+    slots: HashMap<RequestId, usize>,
+    outbox: VecDeque<Outbound>,
+    timers: BTreeSet<(Time, usize, ConnectionId)>,
+    max_steps: u64,
+    board: Arc<Mutex<Board>>,
+    /// Memory that is used again from step to step.
+    wanting: Vec<Wanting>,
+    ready: Vec<NodeId>,
+    inputs: Vec<(InputId, Payloads<Payload>)>,
+    turns: Vec<Turn>,
+    spare: Vec<Seated>,
+}
+
+/// The parts of a worker that a request's share of it works with.
+struct Desk<'a> {
+    worker: WorkerId,
+    slot: usize,
+    now: Time,
+    groups: &'a Groups,
+    scheduler: &'a mut Scheduler<Seat>,
+    outbox: &'a mut VecDeque<Outbound>,
+    timers: &'a mut BTreeSet<(Time, usize, ConnectionId)>,
+    wanting: &'a mut Vec<Wanting>,
+    ready: &'a mut Vec<NodeId>,
+}
+
+/// The soonest that a stream is looked at again when nothing arrives.
+const SOONEST: Duration = Duration::from_millis(1);
+
+impl Worker {
+    /// A worker with the submodules of all nodes that are placed on it.
+    ///
+    /// # Errors
+    /// Those of the models that make the submodules.
+    pub(crate) fn new(
+        id: WorkerId,
+        hosted: Arc<[Hosted]>,
+        max_steps: u64,
+        board: Arc<Mutex<Board>>,
+    ) -> Result<Self> {
+        let groups = Groups::new(&hosted, id)?;
+        board.lock().nodes = groups.stats(&hosted);
+        Ok(Self {
+            id,
+            scheduler: Scheduler::new(groups.list.len()),
+            hosted,
+            groups,
+            locals: Vec::new(),
+            free: Vec::new(),
+            slots: HashMap::new(),
+            outbox: VecDeque::new(),
+            timers: BTreeSet::new(),
+            max_steps,
+            board,
+            wanting: Vec::new(),
+            ready: Vec::new(),
+            inputs: Vec::new(),
+            turns: Vec::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Takes what the conductor, a requester or another worker says. What concerns a request that
+    /// is gone is normal: its requester and the other workers do not wait for this one.
+    pub(crate) fn handle_command(&mut self, now: Time, command: Command) {
+        let request = command.request();
+        match command {
+            Command::Open(opening) => self.open(*opening),
+            Command::Close { .. } => self.close(request),
+            Command::Start {
+                partition, pass, ..
+            } => {
+                self.with(now, request, |local, desk| {
+                    local.start(partition, pass, desk);
+                });
+            }
+            Command::Finish { partition, .. } => {
+                self.with(now, request, |local, desk| local.finish(partition, desk));
+            }
+            Command::Ring { .. } => self.with(now, request, Local::rung),
+            Command::Items {
+                connection, items, ..
+            } => {
+                self.with(now, request, |local, desk| {
+                    local.items(connection, items, desk);
+                });
+            }
+            Command::EndStream { connection, .. } => {
+                self.with(now, request, |local, desk| {
+                    local.end_stream(connection, desk);
+                });
+            }
+            Command::Credit {
+                connection, count, ..
+            } => {
+                self.with(now, request, |local, desk| {
+                    local.credit(connection, count, desk);
+                });
+            }
+        }
+    }
+
+    /// Looks at the streams whose time has come.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(time, slot, connection)) =
+            self.timers.first().filter(|(time, ..)| *time <= now)
+        {
+            self.timers.remove(&(time, slot, connection));
+            self.with_slot(now, slot, |local, desk| local.timed_out(connection, desk));
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.timers.first().map(|&(time, ..)| time)
+    }
+
+    /// Something to be sent, until there is nothing more.
+    pub(crate) fn poll_outbound(&mut self) -> Option<Outbound> {
+        self.outbox.pop_front()
+    }
+
+    /// The next step, if any node is ready. It is to be executed and handed back.
+    pub(crate) fn poll_batch(&mut self, now: Time) -> Option<Batch> {
+        while let Some(group) = self.scheduler.next_group() {
+            let mut batch = Batch {
+                group,
+                members: std::mem::take(&mut self.spare),
+                start: now,
+            };
+            self.gather(&mut batch);
+            if batch.members.is_empty() {
+                self.spare = batch.members;
+            } else {
+                self.scheduler.stepped(group);
+                return Some(batch);
+            }
+        }
+        None
+    }
+
+    /// Lets the submodule make the step.
+    pub(crate) fn execute(&mut self, batch: &mut Batch) {
+        let Some(group) = self.groups.list.get(batch.group) else {
+            return;
+        };
+        let Some(here) = self.groups.nodes.get_mut(group.seat) else {
+            return;
+        };
+        let graph = self.hosted.get(group.model).map(|host| host.model.graph());
+        if let Some(node) = graph.and_then(|graph| graph.node(here.node)) {
+            batch.execute(here, node, &group.walk);
+        }
+    }
+
+    /// What a step is, to tell its cost.
+    pub(crate) fn describe(&self, batch: &Batch) -> Option<StepInfo<'_>> {
+        let group = self.groups.list.get(batch.group)?;
+        let model = &self.hosted.get(group.model)?.model.info().id;
+        let node = &self.groups.nodes.get(group.seat)?.name;
+        Some(StepInfo {
+            model,
+            node,
+            walk: group.walk.name(),
+            members: batch.members.len(),
+        })
+    }
+
+    /// Takes back a step that was executed and is over `now`.
+    pub(crate) fn handle_executed(&mut self, now: Time, mut batch: Batch) {
+        self.record(now, &batch);
+        for mut seated in batch.members.drain(..) {
+            self.taken_back(now, batch.start, &mut seated);
+            self.turns.push(seated.turn);
+        }
+        self.spare = batch.members;
+    }
+
+    /// Counts what is held, for whoever asks from another thread.
+    pub(crate) fn publish(&self) {
+        let mut gauges = WorkerGauges {
+            ready: self.scheduler.len(),
+            ..WorkerGauges::default()
+        };
+        self.locals
+            .iter()
+            .flatten()
+            .for_each(|local| local.count(&mut gauges));
+        self.board.lock().gauges = gauges;
+    }
+
+    /// Fills a batch from its group, as far as its node takes members.
+    fn gather(&mut self, batch: &mut Batch) {
+        let seat_limit = self
+            .groups
+            .list
+            .get(batch.group)
+            .and_then(|group| self.groups.nodes.get(group.seat));
+        let max_batch = seat_limit.map_or(1, |here| here.max_batch);
+        while batch.members.len() < max_batch
+            && let Some(ready) = self.scheduler.take(batch.group)
+        {
+            if let Some((info, turn)) = self.join(batch, ready.member) {
+                batch.members.push(Seated {
+                    seat: ready.member,
+                    info,
+                    since: ready.since,
+                    turn,
+                });
+            }
+        }
+    }
+
+    /// A ready node joins a step, unless its request is over or what it feeds has filled up.
+    fn join(&mut self, batch: &Batch, seat: Seat) -> Option<(Arc<crate::RequestInfo>, Turn)> {
+        let mut turn = self.turns.pop().unwrap_or_default();
+        let inputs = &mut self.inputs;
+        let local = self
+            .locals
+            .get_mut(seat.slot)?
+            .as_mut()
+            .filter(|local| local.info.id == seat.request)?;
+        if local.life != Life::Running || local.shared.cancelled().is_some() {
+            local.unqueue(seat);
+            return None;
+        }
+        let spec = local
+            .graph
+            .node(seat.node)
+            .map(|spec| (spec.inputs.len(), spec.outputs.len()));
+        let (input_count, output_count) = spec.unwrap_or_default();
+        turn.clear(input_count, output_count);
+        let desk = Desk {
+            worker: self.id,
+            slot: seat.slot,
+            now: batch.start,
+            groups: &self.groups,
+            scheduler: &mut self.scheduler,
+            outbox: &mut self.outbox,
+            timers: &mut self.timers,
+            wanting: &mut self.wanting,
+            ready: &mut self.ready,
+        };
+        if !local.has_credit(batch.group, seat.partition, &desk) {
+            local.unqueue(seat);
+            return None;
+        }
+        if local.take_turn(seat, inputs, &mut turn).is_none() {
+            local.unqueue(seat);
+            return None;
+        }
+        local.in_step += 1;
+        Some((Arc::clone(&local.info), turn))
+    }
+
+    fn record(&self, now: Time, batch: &Batch) {
+        let Some(group) = self.groups.list.get(batch.group) else {
+            return;
+        };
+        let mut board = self.board.lock();
+        let Some(stats) = board.nodes.get_mut(group.seat) else {
+            return;
+        };
+        let busy = now.since(batch.start);
+        stats.steps += 1;
+        stats.busy += busy;
+        stats.step_us.record_time(busy);
+        stats.batch.record(batch.members.len() as u64);
+        for seated in &batch.members {
+            stats.members += 1;
+            stats.failures += u64::from(seated.turn.failure.is_some());
+            stats.wait_us.record_time(batch.start.since(seated.since));
+        }
+    }
+
+    /// A member leaves its step.
+    fn taken_back(&mut self, now: Time, start: Time, seated: &mut Seated) {
+        let (seat, max_steps) = (seated.seat, self.max_steps);
+        let is_same = |local: &&mut Box<Local>| local.info.id == seat.request;
+        let Some(local) = self
+            .locals
+            .get_mut(seat.slot)
+            .and_then(Option::as_mut)
+            .filter(is_same)
+        else {
+            return;
+        };
+        local.in_step -= 1;
+        local.unqueue(seat);
+        local.usage.steps += 1;
+        local.usage.first_step_at.get_or_insert(start);
+        local.usage.last_step_at = Some(now);
+        if let Some(state) = local.states.get_mut(seat.node.index()) {
+            *state = seated.turn.state.take();
+        }
+        if local
+            .shared
+            .cancelled()
+            .is_some_and(|cancelled| cancelled < start)
+        {
+            self.board.lock().steps_after_cancel += 1;
+        }
+        if local.life == Life::Closing {
+            if local.in_step == 0 {
+                self.drop_local(seat.slot);
+            }
+            return;
+        }
+        let failure = seated.turn.failure.take().or_else(|| {
+            let output = seated.turn.output_not_finite()?;
+            let spec = local.graph.node(seat.node)?;
+            Some(Cause::NotFinite {
+                port: spec.output_name(output).into(),
+            })
+        });
+        let turn = &mut seated.turn;
+        self.with_slot(now, seat.slot, |local, desk| match failure {
+            Some(cause) => local.stall(local.node_error(seat.node, cause), desk),
+            None => {
+                local.complete(seat, turn, desk);
+                if local.usage.steps >= max_steps {
+                    local.exhausted(desk);
+                }
+            }
+        });
+    }
+
+    fn open(&mut self, opening: Opening) {
+        let Some(host) = self.hosted.get(opening.model) else {
+            return;
+        };
+        let request = opening.info.id;
+        let local = Box::new(Local::new(
+            opening,
+            host.model.graph(),
+            &host.placed,
+            self.id,
+        ));
+        let slot = self.free.pop().unwrap_or(self.locals.len());
+        if slot == self.locals.len() {
+            self.locals.push(None);
+        }
+        if let Some(place) = self.locals.get_mut(slot) {
+            *place = Some(local);
+        }
+        self.slots.insert(request, slot);
+    }
+
+    fn close(&mut self, request: RequestId) {
+        let slot = self.slots.get(&request).copied();
+        let local = slot.and_then(|slot| self.locals.get_mut(slot)?.as_mut());
+        match (slot, local) {
+            // In a step: it goes when the step is over.
+            (Some(_), Some(local)) if local.in_step > 0 => local.life = Life::Closing,
+            (Some(slot), Some(_)) => self.drop_local(slot),
+            _ => self.outbox.push_back(Outbound::Report(Report::Closed {
+                request,
+                usage: Usage::default(),
+            })),
+        }
+    }
+
+    /// Everything of a request goes.
+    fn drop_local(&mut self, slot: usize) {
+        let Some(local) = self.locals.get_mut(slot).and_then(Option::take) else {
+            return;
+        };
+        let (request, usage) = (local.info.id, local.usage);
+        for (time, connection) in local.timers() {
+            self.timers.remove(&(time, slot, connection));
+        }
+        self.scheduler.retain(|seat| seat.slot != slot);
+        self.slots.remove(&request);
+        self.free.push(slot);
+        // A node's state may panic when it is dropped; the request is over either way.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(local)));
+        if self.slots.is_empty() {
+            self.publish();
+        }
+        self.outbox
+            .push_back(Outbound::Report(Report::Closed { request, usage }));
+    }
+
+    fn with(&mut self, now: Time, request: RequestId, act: impl FnOnce(&mut Local, &mut Desk<'_>)) {
+        if let Some(&slot) = self.slots.get(&request) {
+            self.with_slot(now, slot, act);
+        }
+    }
+
+    fn with_slot(&mut self, now: Time, slot: usize, act: impl FnOnce(&mut Local, &mut Desk<'_>)) {
+        let Some(local) = self.locals.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let mut desk = Desk {
+            worker: self.id,
+            slot,
+            now,
+            groups: &self.groups,
+            scheduler: &mut self.scheduler,
+            outbox: &mut self.outbox,
+            timers: &mut self.timers,
+            wanting: &mut self.wanting,
+            ready: &mut self.ready,
+        };
+        act(local, &mut desk);
+    }
+}
+
+impl Desk<'_> {
+    /// Has the stream looked at when its policy wants it, if that is sooner than planned.
+    fn set_timer(&mut self, incoming: &mut Incoming) {
+        let Some(deadline) = incoming.buffer.next_deadline() else {
+            return self.clear_timer(incoming);
+        };
+        let deadline = deadline.max(self.now.after(SOONEST));
+        if incoming.timer.is_none_or(|timer| deadline < timer) {
+            self.clear_timer(incoming);
+            incoming.timer = Some(deadline);
+            self.timers
+                .insert((deadline, self.slot, incoming.connection));
+        }
+    }
+
+    fn clear_timer(&mut self, incoming: &mut Incoming) {
+        if let Some(timer) = incoming.timer.take() {
+            self.timers.remove(&(timer, self.slot, incoming.connection));
+        }
+    }
+}
