@@ -2,6 +2,10 @@
 
 pub mod text;
 
+pub mod toy;
+
 mod error;
+mod registry;
 
 pub use error::{Error, Result};
+pub use registry::ModelConfig;
