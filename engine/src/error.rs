@@ -4,7 +4,7 @@ pub use runtime::Kind;
 use runtime::Suggestion;
 
 /// The result of asking the engine for something.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why the engine could not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,14 +1,43 @@
 //! From requests to outputs: the only door to the models that the server uses.
+//!
+//! An [`Engine`] holds models. A [`Job`] asks one of them for something; the [`Handle`] that comes
+//! back has two ends, a [`Feed`] for what goes in bit by bit and [`Outputs`] for what comes out as
+//! soon as it is there. Both are bounded: a feed takes as much as there is room for, and a request
+//! whose outputs are not read is not worked on any further. Dropping the outputs cancels.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use engine::{Config, Engine, Job, Output};
+//!
+//! let engine = Engine::start(Config::default())?;
+//! let mut request = engine.submit(Job { model: "toy".into(), ..Job::default() })?;
+//! request.feed.text("Hello there.")?;
+//! request.feed.end();
+//! let mut sample_count = 0;
+//! while let Some(output) = request.outputs.recv_blocking(Duration::from_secs(10)) {
+//!     if let Output::Audio { samples, .. } = output {
+//!         sample_count += samples.len();
+//!     }
+//! }
+//! assert_eq!(sample_count, 12 * 1_440);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-#![forbid(unsafe_code)]
-
+mod config;
+mod engine;
 mod error;
-#[allow(dead_code, reason = "the engine that makes them follows")]
 mod handle;
 
+pub use config::{Config, Limits, ModelConfig, Placement};
+pub use engine::Engine;
 pub use error::{Error, Kind, Result};
+pub use graph::Graph;
 pub use handle::{
     Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Time,
     Usage, Value, WordMark,
 };
-pub use runtime::{ModelInfo, VoiceInfo};
+pub use models::toy;
+pub use runtime::{
+    Cause, Histogram, ModelInfo, NodeStats, RequestCounts, Snapshot, VoiceInfo, WorkerGauges,
+};
