@@ -75,10 +75,11 @@ export class Server {
   }
 }
 
-/** The gauge of open requests, all models together. */
-export function openRequestsIn(metrics) {
-  const values = [...metrics.matchAll(/^promenade_requests_open(?:\{[^}]*\})? (\S+)$/gm)].map((match) => Number(match[1]));
-  assert.ok(values.length > 0, 'no promenade_requests_open in /metrics');
+/** What the engine holds and what the doors speak, of all models and doors together. */
+function openRequestsIn(metrics) {
+  const gauges = /^promenade_(?:engine_requests_open|streams_active)(?:\{[^}]*\})? (\S+)$/gm;
+  const values = [...metrics.matchAll(gauges)].map((match) => Number(match[1]));
+  assert.ok(values.length >= 2, 'no gauges of open requests in /metrics');
   return values.reduce((sum, value) => sum + value, 0);
 }
 

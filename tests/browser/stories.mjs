@@ -247,10 +247,16 @@ export const stories = {
     const tab = await Tab.open(browser, server);
     await tab.say('   ');
     assert.match(await tab.error(), /no text/);
-    for (const door of ['http', 'ws']) {
+    // Over the limits of the doors: 16,384 characters a request, 262,144 waiting on a socket.
+    for (const [door, text, said] of [
+      ['http', 'x'.repeat(20_000), /16384/],
+      ['ws', 'x'.repeat(300_000), /262144/],
+      ['http', '🎉🎉', /nothing to say/],
+      ['ws', '🎉🎉', /nothing to say/],
+    ]) {
       await tab.door(door);
-      await tab.say('x'.repeat(200_000));
-      await until('it is said', 10_000, async () => /character/.test(await tab.error().catch(() => '')));
+      await tab.say(text);
+      await until(`${door} says ${said}`, 10_000, async () => said.test(await tab.error().catch(() => '')));
       await tab.state('ready');
     }
     await tab.shot('error-refused');

@@ -25,6 +25,7 @@ test('messages of the server are read into what they mean', () => {
     [{ type: 'session.done' }, { type: 'session.done', serverRtf: null }],
     [{ type: 'error', error: { message: 'too long' } }, { type: 'error', message: 'too long' }],
     [{ type: 'error', message: 'too long' }, { type: 'error', message: 'too long' }],
+    [{ type: 'input.skipped', code: 'nothing_to_say', message: 'Nothing.' }, { type: 'input.skipped', message: 'Nothing.' }],
     [{ type: 'session.configured' }, { type: 'other', name: 'session.configured' }],
   ];
   for (const [message, expected] of cases) assert.deepEqual(parseServerMessage(JSON.stringify(message)), expected);

@@ -57,6 +57,7 @@ export type ServerMessage =
   | { type: 'audio.start'; rate: number }
   | { type: 'audio.words'; words: Word[] }
   | { type: 'audio.done' }
+  | { type: 'input.skipped'; message: string }
   | { type: 'session.done'; serverRtf: number | null }
   | { type: 'error'; message: string }
   | { type: 'other'; name: string };
@@ -72,6 +73,8 @@ export function parseServerMessage(frame: string): ServerMessage {
       return { type, words: parseWords(message) };
     case 'audio.done':
       return { type };
+    case 'input.skipped':
+      return { type, message: errorMessage(message) ?? 'There was nothing to say in the text.' };
     case 'session.done':
       return { type, serverRtf: numberOrNull(message['rtf']) };
     case 'error':

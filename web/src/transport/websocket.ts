@@ -102,6 +102,7 @@ class WebSocketSpeech implements Speech {
         this.#socket.close(1000);
         this.#events.done(message.serverRtf);
         break;
+      case 'input.skipped':
       case 'error':
         this.#fail(message.message);
         break;

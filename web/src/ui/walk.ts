@@ -72,7 +72,7 @@ export class WalkView {
 
   /** A chunk of audio, or words, has come out. */
   arrived(modality: 'audio' | 'words', nowMs: number): void {
-    const fits = (edge: GraphEdge) => edge.to === REQUESTER && (edge.port === 'words') === (modality === 'words');
+    const fits = (edge: GraphEdge) => edge.to === REQUESTER && (edge.port === modality || edge.modality === modality);
     this.#move(fits, nowMs);
     const graph = this.#graph;
     if (graph === null) return;
