@@ -77,7 +77,7 @@ export class Server {
 
 /** What the engine holds and what the doors speak, of all models and doors together. */
 function openRequestsIn(metrics) {
-  const gauges = /^promenade_(?:engine_requests_open|streams_active)(?:\{[^}]*\})? (\S+)$/gm;
+  const gauges = /^promenade_(?:requests_open|streams_active)(?:\{[^}]*\})? (\S+)$/gm;
   const values = [...metrics.matchAll(gauges)].map((match) => Number(match[1]));
   assert.ok(values.length >= 2, 'no gauges of open requests in /metrics');
   return values.reduce((sum, value) => sum + value, 0);

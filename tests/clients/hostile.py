@@ -22,7 +22,7 @@ LONG = {**GOOD, "input": "All work and no play makes a long story. " * 300}
 AT_REST = (
     "promenade_streams_active",
     "promenade_sockets_active",
-    "promenade_engine_requests_open",
+    "promenade_requests_open",
     "promenade_engine_worker_requests",
     "promenade_engine_buffered_items",
     "promenade_engine_ready",
@@ -287,8 +287,8 @@ def disconnects(address):
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         list(pool.map(lambda number: vanish(address, number), range(100)))
     rest = at_rest(address)
-    cancelled = metrics(address).get('promenade_engine_requests_total{end="cancelled"}', 0.0) - before.get(
-        'promenade_engine_requests_total{end="cancelled"}', 0.0
+    cancelled = metrics(address).get('promenade_requests_total{end="cancelled"}', 0.0) - before.get(
+        'promenade_requests_total{end="cancelled"}', 0.0
     )
     expect(cancelled >= 50, f"only {cancelled} of 100 were cancelled")
     yield f"100 disconnects: {cancelled:.0f} cancelled in the engine; {rest}"

@@ -109,7 +109,7 @@ def audio_leaves_while_it_is_made(client, url):
         pieces = response.iter_bytes()
         first = next(pieces)
         assert first, "an empty first piece"
-        still_open = gauge(url, "promenade_engine_requests_open")
+        still_open = gauge(url, "promenade_requests_open")
         assert still_open >= 1, "the model was done before the first piece was read"
         received = len(first) + sum(map(len, pieces))
     assert received > len(first) * 10

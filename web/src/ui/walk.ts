@@ -142,7 +142,7 @@ export class WalkView {
       'aria-label': describe(graph),
     });
     for (const { name, rect } of layout.frames) picture.append(frame(name, rect));
-    for (const { edge, points } of layout.edges) picture.append(this.#edge(edge, points, direction));
+    for (const { edge, points, back } of layout.edges) picture.append(this.#edge(edge, points, back, direction));
     for (const { node, rect } of layout.nodes) {
       const drawn = nodeBox(node.id, node.engine, rect);
       this.#nodes.set(node.id, drawn);
@@ -155,8 +155,9 @@ export class WalkView {
     return picture;
   }
 
-  #edge(edge: GraphEdge, points: Point[], direction: 'right' | 'down'): SVGGElement {
-    const path = svg('path', { class: `edge ${edge.kind}`, d: curve(points, direction) });
+  #edge(edge: GraphEdge, points: Point[], back: boolean, direction: 'right' | 'down'): SVGGElement {
+    const d = back ? arc(points[0]!, points.at(-1)!, direction) : curve(points, direction);
+    const path = svg('path', { class: `edge ${edge.kind}`, d });
     this.#paths.push(path);
     const { x, y } = points.at(-1)!;
     const head = direction === 'right' ? `M${x} ${y}l-9 -5v10z` : `M${x} ${y}l-5 -9h10z`;
@@ -226,6 +227,15 @@ function curve(points: Point[], direction: 'right' | 'down'): string {
         : `C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
   }
   return d;
+}
+
+/** Back over the nodes, for what a loop feeds to an earlier one. */
+function arc(a: Point, b: Point, direction: 'right' | 'down'): string {
+  const reach = 30;
+  const over = direction === 'right' ? Math.min(a.y, b.y) - reach : Math.min(a.x, b.x) - 2 * reach;
+  return direction === 'right'
+    ? `M${a.x} ${a.y}C${a.x + reach} ${a.y} ${a.x + reach} ${over} ${a.x} ${over}H${b.x}C${b.x - reach} ${over} ${b.x - reach} ${b.y} ${b.x} ${b.y}`
+    : `M${a.x} ${a.y}C${a.x} ${a.y + reach} ${over} ${a.y + reach} ${over} ${a.y}V${b.y}C${over} ${b.y - reach} ${b.x} ${b.y - reach} ${b.x} ${b.y}`;
 }
 
 function box({ x, y, width, height }: Rect): Record<string, number> {

@@ -1,6 +1,7 @@
-// A model's graph as the page draws it: what `GET /v1/models/{id}/graph?format=json` answers.
+// A model's graph as the page draws it: what `GET /v1/models/{id}/graph?format=json` answers. An
+// end of an edge without a name is the requester.
 
-import { asList, asObject, isFields, ProtocolError, type Fields } from '../protocol.ts';
+import { asList, asObject, isFields, ProtocolError } from '../protocol.ts';
 
 /** Who asks and listens: not a node of the model, drawn on both sides of it. */
 export const REQUESTER = 'requester';
@@ -83,15 +84,30 @@ function parseEnd(value: unknown): string {
   return name === '' ? REQUESTER : name;
 }
 
-/** `{kind: "ramp", first: 8, max: 64}` as `ramp 8 · 64`; a policy in words stays as it is. */
+type Parameters = Record<string, number | string>;
+
+/** The policies that there are, each in a few words; fields of no effect are left out. */
+const POLICIES: Record<string, (p: Parameters) => string> = {
+  fixed: ({ chunk }) => `fixed ${chunk}`,
+  sliding_window: ({ window, stride }) => `window ${window}, stride ${stride}`,
+  left_context: ({ chunk, left }) => `chunk ${chunk}, left ${left}`,
+  ramp: ({ first, max, left, right }) =>
+    `ramp ${first} → ${max}` + (left || right ? `, overlap ${left ?? 0} + ${right ?? 0}` : ''),
+  boundary: ({ first_min, min, max }) => `boundary ${first_min ?? min} … ${max}`,
+};
+
+/** `{kind: "ramp", first: 8, max: 64}` as `ramp 8 → 64`; a policy in words stays as it is. */
 export function policyText(policy: unknown): string {
   if (typeof policy === 'string') return policy;
   if (!isFields(policy)) return '';
-  const { kind, ...rest } = policy as Fields & { kind?: unknown };
-  const parameters = Object.entries(rest)
-    .filter(([, value]) => typeof value === 'number' || typeof value === 'string')
-    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${String(value)}`);
-  return [text(kind).replaceAll('_', ' '), parameters.join(', ')].filter((part) => part !== '').join(': ');
+  const kind = text(policy['kind']);
+  const known = POLICIES[kind.toLowerCase().replaceAll(/[ -]/g, '_')];
+  const parameters = Object.entries(policy).filter(
+    (entry): entry is [string, number | string] => entry[0] !== 'kind' && ['number', 'string'].includes(typeof entry[1]),
+  );
+  if (known !== undefined) return known(Object.fromEntries(parameters));
+  const shown = parameters.map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`).join(', ');
+  return [kind.replaceAll('_', ' '), shown].filter((part) => part !== '').join(': ');
 }
 
 function text(value: unknown): string {

@@ -13,11 +13,11 @@ const VOICE = {
     { name: 'vocoder', partition: 'wave' },
   ],
   edges: [
-    { from: 'requester', to: 'frontend', port: 'text', kind: 'stream', policy: { kind: 'boundary', max: 400 } },
+    { from: '', to: 'frontend', port: 'text', kind: 'stream', policy: { kind: 'boundary', max: 400 } },
     { from: 'frontend', to: 'latents', port: 'phonemes', kind: 'pass' },
     { from: 'latents', to: 'vocoder', port: 'frames', kind: 'stream', policy: { kind: 'ramp', first: 16, max: 128 } },
-    { from: 'latents', to: 'requester', port: 'words', kind: 'emit' },
-    { from: 'vocoder', to: 'requester', port: 'audio', kind: 'emit' },
+    { from: 'latents', to: '', port: 'words', kind: 'emit' },
+    { from: 'vocoder', to: '', port: 'audio', kind: 'emit' },
   ],
 };
 
@@ -38,7 +38,8 @@ const HARD: WalkGraph = {
 test('a graph is read, and what does not fit is named', () => {
   const graph = parseGraph(VOICE);
   assert.deepEqual(graph.partitions, ['text', 'wave']);
-  assert.equal(graph.edges[2]!.policy, 'ramp: first 16, max 128');
+  assert.equal(graph.edges[2]!.policy, 'ramp 16 → 128');
+  assert.deepEqual([graph.edges[0]!.from, graph.edges[4]!.to], [REQUESTER, REQUESTER]);
   assert.throws(() => parseGraph({ ...VOICE, edges: [{ from: 'frontend', to: 'nobody' }] }), /"nobody", which is not a node/);
   assert.throws(() => parseGraph({ nodes: [{}], edges: [] }), /without "name"/);
   assert.throws(() => parseGraph({ nodes: Array.from({ length: 201 }, (_, i) => ({ name: `n${i}` })), edges: [] }), /too large/);
@@ -47,8 +48,13 @@ test('a graph is read, and what does not fit is named', () => {
 test('a policy in words stays, one in fields is spelled out', () => {
   const cases: [unknown, string][] = [
     ['fixed 4', 'fixed 4'],
-    [{ kind: 'sliding_window', window: 28, stride: 7 }, 'sliding window: window 28, stride 7'],
-    [{ kind: 'fixed', chunk: 1, continue: true, nested: {} }, 'fixed: chunk 1'],
+    [{ kind: 'fixed', chunk: 1 }, 'fixed 1'],
+    [{ kind: 'sliding_window', window: 28, stride: 7 }, 'window 28, stride 7'],
+    [{ kind: 'left_context', chunk: 25, left: 20 }, 'chunk 25, left 20'],
+    [{ kind: 'ramp', first: 4, max: 16, left: 0, right: 0 }, 'ramp 4 → 16'],
+    [{ kind: 'ramp', first: 4, max: 16, left: 2, right: 3 }, 'ramp 4 → 16, overlap 2 + 3'],
+    [{ kind: 'boundary', first_min: 8, min: 24, max: 120, max_wait_seconds: null }, 'boundary 8 … 120'],
+    [{ kind: 'new_one', a_b: 1, nested: {}, on: true }, 'new one: a b 1'],
     [null, ''],
   ];
   for (const [policy, expected] of cases) assert.equal(policyText(policy), expected);
