@@ -3,7 +3,7 @@
 use graph::Modality;
 
 /// What a client may know about a model before it sends a request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInfo {
     /// The name by which requests ask for it.
     pub id: String,

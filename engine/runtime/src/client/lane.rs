@@ -9,8 +9,7 @@ use crate::{Payload, WorkerId};
 
 /// Something that a requester fed in, in its place among the items.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Arrival {
+pub(crate) enum Arrival {
     /// One item.
     Item(Payload),
     /// What came before it is to be handed over now, however little it is.

@@ -24,10 +24,10 @@ mod outputs;
 mod shared;
 
 pub use feed::{Feed, FeedError};
+pub use lane::Accepted;
+pub(crate) use lane::Arrival;
 pub(crate) use lane::Lane;
-pub use lane::{Accepted, Arrival};
 pub(crate) use outlet::Outlet;
 pub use outlet::{Emitted, End, Finish, Usage};
 pub use outputs::{Event, Outputs};
-pub use shared::Bell;
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Bell, Shared};

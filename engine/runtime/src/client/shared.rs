@@ -11,7 +11,7 @@ use graph::stream::Time;
 use crate::{RequestId, WorkerId};
 
 /// How a requester reaches the workers. The driver is one; a test has its own.
-pub trait Bell: Send + Sync {
+pub(crate) trait Bell: Send + Sync {
     /// Something changed at the requester's end: the worker looks at it before its next step.
     fn ring(&self, worker: WorkerId, request: RequestId);
     /// The requester wants no more of it.
