@@ -4,7 +4,7 @@
 
 use std::{fs::File, io::Write, time::Duration};
 
-use engine::{Config, Engine, Job, Output};
+use engine::{Config, Engine, Job, ModelConfig, Output};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,7 +19,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let path = rest.first().map_or("speech.wav", String::as_str);
 
-    let engine = Engine::start(Config::default())?;
+    let models = vec![ModelConfig::named(&model)?];
+    let engine = Engine::start(Config {
+        models,
+        ..Config::default()
+    })?;
     let submitted = engine.now();
     let mut request = engine.submit(Job {
         model,

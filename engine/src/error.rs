@@ -39,6 +39,7 @@ impl Error {
         match self {
             Self::UnknownModel { .. } => Kind::NotFound,
             Self::TwoModels { .. } => Kind::Invalid,
+            Self::Load(models::Error::Unknown { .. }) => Kind::NotFound,
             Self::Load(_) => Kind::Unavailable,
             Self::Request(error) => error.kind(),
         }

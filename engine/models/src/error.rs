@@ -1,5 +1,7 @@
 //! Why a model cannot be served.
 
+use runtime::Suggestion;
+
 /// The result of loading a model.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -7,6 +9,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no model of this id.
+    #[error("unknown model `{id}`{}", Suggestion(id, known))]
+    Unknown {
+        /// The id as given.
+        id: String,
+        /// The ids that there are.
+        known: Vec<String>,
+    },
     /// The files of a model are missing, damaged, or of a form that is not known.
     #[error("model `{model}` cannot be loaded: {problem}")]
     Load {

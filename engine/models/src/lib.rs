@@ -8,4 +8,4 @@ mod error;
 mod registry;
 
 pub use error::{Error, Result};
-pub use registry::ModelConfig;
+pub use registry::{IDS, ModelConfig};

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use runtime::Model;
 
-use crate::{Result, toy};
+use crate::{Error, Result, toy};
+
+/// The ids of the models that need no further configuration.
+pub const IDS: [&str; 1] = ["toy"];
 
 /// Which model to load, and how it is set up.
 #[derive(Clone, Debug)]
@@ -24,6 +27,20 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
+    /// The model of this id, set up as it is by default.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] with the ids that there are.
+    pub fn named(id: &str) -> Result<Self> {
+        match id {
+            "toy" => Ok(Self::Toy(toy::Config::default())),
+            _ => Err(Error::Unknown {
+                id: id.to_owned(),
+                known: IDS.map(str::to_owned).into(),
+            }),
+        }
+    }
+
     /// The id by which requests ask for the model.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -41,5 +58,28 @@ impl ModelConfig {
         match self {
             Self::Toy(config) => Ok(Arc::new(toy::Toy::new(config.clone())?)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_model_has_its_id() {
+        for id in IDS {
+            assert_eq!(ModelConfig::named(id).unwrap().id(), id);
+        }
+    }
+
+    #[test]
+    fn an_unknown_id_is_refused_with_the_nearest() {
+        let error = ModelConfig::named("toys").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("unknown model `toys`, did you mean `toy`? known: "),
+            "{error}"
+        );
     }
 }

@@ -52,7 +52,11 @@ impl Toy {
             model: config.id.clone(),
             problem: findings.to_string(),
         })?;
-        let walks = graph.partitions().iter().map(graph::Partition::initial).collect();
+        let walks = graph
+            .partitions()
+            .iter()
+            .map(graph::Partition::initial)
+            .collect();
         Ok(Self {
             info: info(&config),
             reader: graph.node_named("reader"),
