@@ -48,7 +48,7 @@ pub struct TtsArgs {
     /// The model's id [default: tts-1]
     #[arg(long)]
     pub model: Option<String>,
-    /// The voice; left out of the request when not given
+    /// The voice [default: alloy, which servers map to their own]
     #[arg(long)]
     pub voice: Option<String>,
     /// Bearer token; no report shows it
@@ -179,9 +179,9 @@ pub struct OverheadArgs {
     /// The model to ask; one that costs nothing shows the server alone
     #[arg(long, default_value = "toy")]
     pub model: String,
-    /// The voice; left out of the request when not given
-    #[arg(long)]
-    pub voice: Option<String>,
+    /// The voice; servers map `alloy` to their own
+    #[arg(long, default_value = "alloy")]
+    pub voice: String,
     /// Bearer token
     #[arg(long)]
     pub key: Option<String>,

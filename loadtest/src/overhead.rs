@@ -197,7 +197,7 @@ struct Held {
 }
 
 impl Held {
-    /// How many the server has ended meanwhile.
+    /// How many the server has ended or failed meanwhile.
     fn lost(&mut self) -> usize {
         let ended = self.sockets.iter_mut().filter_map(ended).count();
         let gone = |(_, task): &mut (Incoming, JoinSet<()>)| task.try_join_next().is_some();
@@ -211,12 +211,12 @@ impl Held {
     }
 }
 
-/// Has the socket been closed? Messages that came meanwhile are read over.
+/// Has the socket been closed, or its stream failed? Other messages are read over.
 fn ended(socket: &mut ws::Socket) -> Option<()> {
     loop {
         match socket.next().now_or_never()? {
             None | Some(Err(_)) => return Some(()),
-            Some(Ok(message)) if message.is_close() => return Some(()),
+            Some(Ok(message)) if message.is_close() || ws::is_error(&message) => return Some(()),
             Some(Ok(_)) => {}
         }
     }

@@ -113,7 +113,7 @@ impl Plan {
             late_ms,
             ask: Ask {
                 model: args.model.unwrap_or_else(|| "tts-1".to_owned()),
-                voice: args.voice,
+                voice: args.voice.unwrap_or_else(|| "alloy".to_owned()),
                 format,
                 pcm_rate,
                 key: args.key,

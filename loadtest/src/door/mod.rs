@@ -55,8 +55,8 @@ impl Format {
 pub struct Ask {
     /// The model's id.
     pub model: String,
-    /// The voice; left out of the request when `None`.
-    pub voice: Option<String>,
+    /// The voice.
+    pub voice: String,
     /// The format of the audio.
     pub format: Format,
     /// Samples per second of bare PCM where the server does not say.
@@ -82,9 +82,7 @@ impl Ask {
         let mut fields = Map::new();
         fields.insert("model".into(), self.model.clone().into());
         fields.insert("response_format".into(), self.format.name().into());
-        if let Some(voice) = &self.voice {
-            fields.insert("voice".into(), voice.clone().into());
-        }
+        fields.insert("voice".into(), self.voice.clone().into());
         fields
     }
 }

@@ -62,6 +62,13 @@ pub(crate) async fn open(stream: TcpStream, target: &Target, ask: &Ask) -> Resul
     Ok(socket)
 }
 
+/// Is this message an `error` event?
+pub(crate) fn is_error(message: &Message) -> bool {
+    let text = message.to_text().unwrap_or_default();
+    let event: Value = serde_json::from_str(text).unwrap_or_default();
+    event["type"] == "error"
+}
+
 pub(crate) async fn send_json(socket: &mut Socket, message: &Value) -> Result<(), Failure> {
     let text = Utf8Bytes::from(message.to_string());
     socket.send(Message::Text(text)).await.map_err(cut_off)
@@ -103,9 +110,6 @@ enum Next {
 fn event(text: &str, heard: bool, seen: &mut Recorder) -> Result<Next, End> {
     let event: Value = serde_json::from_str(text)
         .map_err(|error| Failure::Malformed(format!("an event that is no JSON: {error}")))?;
-    if let Some(ms) = event["timing"]["model_ms"].as_f64().and_then(millis) {
-        seen.model_time(ms);
-    }
     match event["type"].as_str().unwrap_or_default() {
         "audio.start" => {
             if let Some(rate) = event["sample_rate"].as_u64() {
@@ -117,10 +121,22 @@ fn event(text: &str, heard: bool, seen: &mut Recorder) -> Result<Next, End> {
             Some(words) => Err(Failure::Server(words).into()),
             None => Ok(Next::More),
         },
-        "session.done" => Ok(Next::Over),
+        "session.done" => done(&event, seen),
         "error" => Err(error_end(&event, heard)),
         _ => Ok(Next::More),
     }
+}
+
+/// The stream is over. Where it tells its RTF and its audio, their product is the model's time.
+fn done(event: &Value, seen: &mut Recorder) -> Result<Next, End> {
+    if let Some(words) = failed_audio(&event["error"]) {
+        return Err(Failure::Server(words).into());
+    }
+    if let (Some(rtf), Some(seconds)) = (event["rtf"].as_f64(), event["audio_seconds"].as_f64()) {
+        let wall = millis(rtf * seconds * 1e3);
+        wall.into_iter().for_each(|wall| seen.model_time(wall));
+    }
+    Ok(Next::Over)
 }
 
 /// `audio.done` carries an error in words, an object, or a mark that there was one.
@@ -142,8 +158,8 @@ fn error_end(event: &Value, heard: bool) -> End {
     let word = |field: &str| error[field].as_str().unwrap_or_default();
     let status = match (word("code"), word("type")) {
         ("rate_limit_exceeded", _) | (_, "rate_limit_error") => 429,
-        ("overloaded" | "server_overloaded" | "session_limit_reached", _)
-        | (_, "overloaded" | "overloaded_error" | "service_unavailable") => 503,
+        ("overloaded" | "loading" | "server_closing" | "session_limit_reached", _)
+        | (_, "overloaded_error") => 503,
         _ => 0,
     };
     if status > 0 && !heard {
@@ -235,6 +251,11 @@ mod tests {
             check("{", true),
             Err(End::Failed(Failure::Malformed(_)))
         ));
+        let done = r#"{"type":"session.done","error":true}"#;
+        assert_eq!(
+            check(done, true),
+            Err(Failure::Server("true".into()).into())
+        );
         let zero = r#"{"type":"audio.start","sample_rate":0}"#;
         assert!(matches!(
             check(zero, false),

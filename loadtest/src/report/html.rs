@@ -60,7 +60,7 @@ fn verdict(report: &Report) -> String {
 
 fn setup(report: &Report) -> String {
     let setup = &report.setup;
-    let voice = setup.voice.as_deref().unwrap_or("the default");
+    let voice = &setup.voice;
     let rows = [
         ("server", format!("{} {}", setup.url, setup.door)),
         (

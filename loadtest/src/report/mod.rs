@@ -83,7 +83,7 @@ pub struct Setup {
     /// The model that was asked for.
     pub model: String,
     /// The voice that was asked for.
-    pub voice: Option<String>,
+    pub voice: String,
     /// Where the texts came from.
     pub texts: String,
     /// Whether measured texts came more than once.

@@ -46,7 +46,7 @@ fn verdict(text: &mut String, report: &Report) {
 
 fn setup(text: &mut String, report: &Report) {
     let setup = &report.setup;
-    let voice = setup.voice.as_deref().unwrap_or("the default");
+    let voice = &setup.voice;
     for (name, value) in [
         ("server", format!("{} {}", setup.url, setup.door)),
         (

@@ -395,6 +395,10 @@ async fn the_socket_gives_the_same_figures() {
         (run.complete("audio_s", "p50") - 1.0).abs() < 1e-9,
         "at the rate that was told"
     );
+    assert!(
+        (run.complete("rtf_model", "p50") - 0.25).abs() < 1e-9,
+        "as session.done says"
+    );
     let ttfc = run.complete("ttfc_ms", "p50");
     assert!((60.0..110.0).contains(&ttfc), "{ttfc}");
 }

@@ -286,7 +286,9 @@ async fn answer_socket(
         let done = json!({"type": "audio.done", "error": false});
         socket.send(say(done)).await.ok()?;
         socket
-            .send(say(json!({"type": "session.done"})))
+            .send(say(
+                json!({"type": "session.done", "rtf": 0.25, "audio_seconds": 1.0}),
+            ))
             .await
             .ok()?;
     }
