@@ -478,3 +478,29 @@ async fn overhead_says_when_the_server_has_no_such_histogram() {
         assert!(format!("{error:#}").contains(words), "{error:#}");
     }
 }
+
+/// What a script that calls the program sees.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_exit_tells_what_became_of_the_run() {
+    let good = Server::start(|_, _| speak(10, 2, End::Well)).await;
+    let bad = Server::start(|_, _| speak(10, 2, End::Cut)).await;
+    let (good, bad) = (good.url(), bad.url());
+    let brief = "--warmup 0 --duration 0.2 --max-late 5000";
+    for (words, code, told) in [
+        (format!("tts --url {good} {brief}"), 0, ""),
+        (format!("tts --url {good} {brief} --rate 0"), 1, "--rate 0"),
+        (
+            format!("tts --url https://127.0.0.1 {brief}"),
+            1,
+            "needs TLS",
+        ),
+        (format!("tts --url {good} --no-such"), 2, "--no-such"),
+        (format!("tts --url {bad} {brief}"), 3, ""),
+    ] {
+        let mut program = tokio::process::Command::new(env!("CARGO_BIN_EXE_loadtest"));
+        let output = program.args(words.split(' ')).output().await.unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words}: {error}");
+        assert!(error.contains(told), "{words}: {error}");
+    }
+}
