@@ -66,6 +66,12 @@ impl Found {
         self
     }
 
+    /// Takes all tokens up to `end`.
+    pub(super) fn until(mut self, end: usize) -> Self {
+        self.end = end;
+        self
+    }
+
     pub(super) fn then_word(
         mut self,
         tokens: Range<usize>,

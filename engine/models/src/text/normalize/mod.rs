@@ -12,19 +12,30 @@
 //! Documented choices: emoji and letters of scripts other than Latin and Greek are left out and
 //! reported; quotation marks are not heard; brackets, dashes and `…` are pauses.
 
+mod abbreviations;
 mod clean;
+mod dates;
+mod figure;
 mod found;
+mod markup;
+mod money;
 mod numbers;
+mod phone;
+mod roman;
 mod say;
 mod symbols;
+#[cfg(test)]
+mod tests;
+mod times;
 mod token;
+mod units;
+mod web;
 mod words;
 
 use std::ops::Range;
 
 pub(crate) use self::found::How;
 use self::{
-    clean::Glyph,
     found::{Found, Said},
     token::Tokens,
 };
@@ -57,16 +68,29 @@ pub(crate) struct Normalized {
 /// A family of rules: looks at the token `i` and what follows.
 type Rule = fn(&Tokens<'_>, usize, &dyn Dictionary) -> Option<Found>;
 
-const RULES: [Rule; 3] = [numbers::read, symbols::read, words::read];
+/// An earlier family wins: an address before its parts, a date before a fraction.
+const RULES: [Rule; 11] = [
+    web::read,
+    dates::read,
+    times::read,
+    money::read,
+    phone::read,
+    units::read,
+    abbreviations::read,
+    roman::read,
+    ranks_and_words,
+    numbers::read,
+    symbols::read,
+];
+
+/// Ranks look like figures grown together with letters, so they go first.
+fn ranks_and_words(tokens: &Tokens<'_>, i: usize, dictionary: &dyn Dictionary) -> Option<Found> {
+    numbers::grown(tokens, i).or_else(|| words::read(tokens, i, dictionary))
+}
 
 /// The words of a text, as they are read aloud.
 pub(crate) fn normalize(text: &str, dictionary: &dyn Dictionary) -> Normalized {
-    let glyphs: Vec<Glyph> = text
-        .chars()
-        .enumerate()
-        .map(|(at, c)| Glyph { c, at })
-        .collect();
-    let (glyphs, unread) = clean::clean(&glyphs);
+    let (glyphs, unread) = clean::clean(&markup::strip(text));
     let plain = token::join(&glyphs);
     let tokens = Tokens::new(&plain, &glyphs);
     let mut normalized = Normalized {

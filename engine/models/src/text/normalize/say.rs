@@ -163,7 +163,7 @@ pub(super) fn year(digits: &str) -> String {
 /// A short number in a name, in the way of room and model numbers: `seven forty seven`.
 pub(super) fn label(digits: &str) -> String {
     match digits.len() {
-        0..=2 if digits.starts_with('0') => digits_oh(digits),
+        2 if digits.starts_with('0') => digits_oh(digits),
         0..=2 => cardinal(digits),
         3 if digits.ends_with("00") => cardinal(digits),
         3 => match (digits.split_at(1), &digits[1..2]) {

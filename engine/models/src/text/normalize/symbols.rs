@@ -156,6 +156,9 @@ fn dot(tokens: &Tokens<'_>, i: usize) -> Found {
 }
 
 fn sign(tokens: &Tokens<'_>, i: usize, mark: char) -> Option<Found> {
+    if mark == '^' {
+        return power(tokens, i);
+    }
     let line = match mark {
         '+' if tokens.is_wordy(i + 1) || tokens.is_space(i + 1) || !tokens.starts_word(i) => "plus",
         '/' if tokens.is_wordy(i + 1) && !tokens.starts_word(i) => "slash",
@@ -168,6 +171,20 @@ fn sign(tokens: &Tokens<'_>, i: usize, mark: char) -> Option<Found> {
         _ => name(mark)?,
     };
     Some(Found::line(i..i + 1, line))
+}
+
+/// `x^2`, `10^-6`
+fn power(tokens: &Tokens<'_>, i: usize) -> Option<Found> {
+    let negative = tokens.is_mark(i + 1, '-');
+    let exponent = if negative { i + 2 } else { i + 1 };
+    if !tokens.is_wordy(exponent) || tokens.is_space(i.checked_sub(1)?) {
+        return None;
+    }
+    match tokens.digits(exponent) {
+        Some("2") if !negative => Some(Found::line(i..i + 2, "squared")),
+        Some("3") if !negative => Some(Found::line(i..i + 2, "cubed")),
+        _ => Some(Found::line(i..i + 1, "to the power of")),
+    }
 }
 
 /// Whether words or figures stand on both sides, with spaces.

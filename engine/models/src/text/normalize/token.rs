@@ -29,7 +29,10 @@ pub(super) struct Token<'a> {
 }
 
 /// All tokens of a text. Every look-up is total: beyond the ends there is nothing.
-pub(super) struct Tokens<'a>(Vec<Token<'a>>);
+pub(super) struct Tokens<'a> {
+    tokens: Vec<Token<'a>>,
+    shouting: bool,
+}
 
 /// The characters as one string, for [`Tokens`] to borrow from.
 pub(super) fn join(glyphs: &[Glyph]) -> String {
@@ -54,20 +57,28 @@ impl<'a> Tokens<'a> {
             });
             i = end;
         }
-        Self(tokens)
+        Self {
+            shouting: is_shouting(&tokens),
+            tokens,
+        }
+    }
+
+    /// Whether all of several words are in capitals.
+    pub(super) fn is_shouting(&self) -> bool {
+        self.shouting
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.tokens.len()
     }
 
     pub(super) fn get(&self, i: usize) -> Option<&Token<'a>> {
-        self.0.get(i)
+        self.tokens.get(i)
     }
 
     /// The token's text; empty beyond the ends.
     pub(super) fn text(&self, i: usize) -> &'a str {
-        self.0.get(i).map_or("", |token| token.text)
+        self.tokens.get(i).map_or("", |token| token.text)
     }
 
     pub(super) fn is_mark(&self, i: usize, mark: char) -> bool {
@@ -75,25 +86,27 @@ impl<'a> Tokens<'a> {
     }
 
     pub(super) fn mark(&self, i: usize) -> Option<char> {
-        match self.0.get(i)?.kind {
+        match self.tokens.get(i)?.kind {
             Kind::Mark(mark) => Some(mark),
             _ => None,
         }
     }
 
     pub(super) fn is_space(&self, i: usize) -> bool {
-        self.0.get(i).is_some_and(|token| token.kind == Kind::Space)
+        self.tokens
+            .get(i)
+            .is_some_and(|token| token.kind == Kind::Space)
     }
 
     pub(super) fn digits(&self, i: usize) -> Option<&'a str> {
-        self.0
+        self.tokens
             .get(i)
             .filter(|token| token.kind == Kind::Digits)
             .map(|token| token.text)
     }
 
     pub(super) fn letters(&self, i: usize) -> Option<&'a str> {
-        self.0
+        self.tokens
             .get(i)
             .filter(|token| token.kind == Kind::Letters)
             .map(|token| token.text)
@@ -136,12 +149,22 @@ impl<'a> Tokens<'a> {
 
     /// The characters of the input from which these tokens came.
     pub(super) fn source(&self, tokens: Range<usize>) -> Range<usize> {
-        let inside = self.0.get(tokens).unwrap_or(&[]);
+        let inside = self.tokens.get(tokens).unwrap_or(&[]);
         match (inside.first(), inside.last()) {
             (Some(first), Some(last)) => first.first..last.last.max(first.first) + 1,
             _ => 0..0,
         }
     }
+}
+
+fn is_shouting(tokens: &[Token<'_>]) -> bool {
+    let words = || {
+        tokens
+            .iter()
+            .filter(|token| token.kind == Kind::Letters && token.text.len() > 1)
+    };
+    words().count() >= 3
+        && words().all(|word| !word.text.bytes().any(|byte| byte.is_ascii_lowercase()))
 }
 
 /// The kind of the run that starts at `i`, and its end.
