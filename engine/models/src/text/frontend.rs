@@ -10,8 +10,9 @@ use std::{
 use super::{
     error::{Error, File, Result},
     g2p::LetterToSound,
+    homographs::Homographs,
     lexicon::Lexicon,
-    normalize::{self, Dictionary, How, Spoken},
+    normalize::{self, Dictionary, Spoken},
     phoneme_map::PhonemeMap,
     phonemes,
     pronounce::Pronouncer,
@@ -81,6 +82,7 @@ impl Frontend {
     pub fn from_bytes(sources: &Sources<'_>) -> Result<Self> {
         Ok(Self(Arc::new(Pronouncer {
             lexicon: Lexicon::from_json(sources.gold, sources.silver)?,
+            homographs: Homographs::parse(sources.homographs)?,
             network: LetterToSound::from_npz(sources.g2p)?,
         })))
     }
@@ -97,28 +99,26 @@ impl Frontend {
             unread: normalized.unread,
             ..Utterance::default()
         };
+        let said = self.0.all(&normalized.words);
         utterance.words = normalized
             .words
             .into_iter()
-            .map(|spoken| self.word(spoken))
+            .zip(&said)
+            .map(|(spoken, said)| word(spoken, said))
             .collect();
         utterance.words.retain(|word| !word.phonemes.is_empty());
         number(&mut utterance, map);
         utterance
     }
+}
 
-    fn word(&self, spoken: Spoken) -> Word {
-        let said = match spoken.how {
-            How::Read => self.0.word(&spoken.text),
-            How::Spell => Pronouncer::spell(&spoken.text),
-        };
-        let phonemes = phonemes::espeak(&said, &spoken.text.to_ascii_lowercase());
-        Word {
-            text: spoken.text,
-            source: spoken.source,
-            phonemes,
-            break_after: spoken.pause,
-        }
+fn word(spoken: Spoken, said: &str) -> Word {
+    let phonemes = phonemes::espeak(said, &spoken.text.to_ascii_lowercase());
+    Word {
+        text: spoken.text,
+        source: spoken.source,
+        phonemes,
+        break_after: spoken.pause,
     }
 }
 
@@ -155,10 +155,10 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// A symbol that the voice lacks has no sound.
+    /// A symbol, or the nearest that the voice has.
     fn push(&mut self, symbol: char, word: Option<usize>) {
-        for id in self.map.get(symbol).unwrap_or_default() {
-            self.ids.extend([*id, self.map.pad()]);
+        for id in self.map.nearest(symbol) {
+            self.ids.extend([id, self.map.pad()]);
             self.words.extend([word, word]);
         }
     }

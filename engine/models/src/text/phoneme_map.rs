@@ -12,6 +12,27 @@ use super::error::{Error, File, Result};
 /// The largest voice description accepted, in bytes.
 const LIMIT: u64 = 4 << 20;
 
+/// What stands in for a symbol that a voice was not trained with. What is not listed is dropped.
+const NEAREST: [(char, &str); 17] = [
+    ('ɐ', "ə"),
+    ('ᵻ', "ɪ"),
+    ('ɚ', "əɹ"),
+    ('ɜ', "ə"),
+    ('ɾ', "t"),
+    ('ʔ', "t"),
+    ('ɡ', "g"),
+    ('ɹ', "r"),
+    ('ɑ', "a"),
+    ('ʌ', "ə"),
+    ('ɔ', "o"),
+    ('æ', "a"),
+    (';', ","),
+    (':', ","),
+    ('?', "."),
+    ('!', "."),
+    (',', " "),
+];
+
 /// The numbers of a voice's phonemes.
 #[derive(Clone, Debug)]
 pub struct PhonemeMap {
@@ -86,6 +107,25 @@ impl PhonemeMap {
         self.ids.get(&symbol).map(Vec::as_slice)
     }
 
+    /// The symbols to feed for one that the voice may lack: itself, or the nearest that it has.
+    /// Marks of length and stress are left out where there are none.
+    pub(super) fn nearest(&self, symbol: char) -> Vec<i64> {
+        let own = self.get(symbol).map(<[i64]>::to_vec);
+        let other = || {
+            let nearest = NEAREST
+                .iter()
+                .find(|(missing, _)| *missing == symbol)
+                .map_or("", |(_, nearest)| nearest);
+            nearest
+                .chars()
+                .filter_map(|symbol| self.get(symbol))
+                .flatten()
+                .copied()
+                .collect()
+        };
+        own.unwrap_or_else(other)
+    }
+
     pub(super) fn pad(&self) -> i64 {
         self.pad
     }
@@ -122,6 +162,17 @@ pub(crate) mod tests {
     fn symbols_have_their_numbers() {
         assert_eq!(map().get('$'), Some([2].as_slice()));
         assert_eq!(map().get('g'), None, "the voice writes ɡ");
+    }
+
+    #[test]
+    fn a_symbol_that_the_voice_lacks_has_a_neighbour() {
+        let few = PhonemeMap::from_json(
+            br#"{"phoneme_id_map": {"_": [0], "^": [1], "$": [2], "g": [3], ".": [4]}}"#,
+        )
+        .unwrap();
+        assert_eq!(few.nearest('ɡ'), [3]);
+        assert_eq!(few.nearest('?'), [4]);
+        assert!(few.nearest('ː').is_empty());
     }
 
     #[test]

@@ -394,6 +394,6 @@ fn initial(tokens: &Tokens<'_>, i: usize, word: &str) -> Option<Found> {
         next.starts_with(|c: char| c.is_ascii_uppercase())
             && !matches!(next, "The" | "It" | "He" | "She" | "We")
     });
-    let pronoun = word == "I" && !(next.is_some_and(|next| next.len() == 1));
+    let pronoun = word == "I" && next.is_none_or(|next| next.len() != 1);
     (single && named && !pronoun).then(|| Found::line(i..i + 2, word))
 }

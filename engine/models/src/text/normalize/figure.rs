@@ -26,10 +26,6 @@ impl Figure<'_> {
     pub(super) fn is_one(&self) -> bool {
         self.whole == "1" && self.fraction.is_empty()
     }
-
-    pub(super) fn value(&self) -> Option<u32> {
-        self.whole.parse().ok().filter(|_| self.fraction.is_empty())
-    }
 }
 
 /// The figure that begins at `i`, without a sign.

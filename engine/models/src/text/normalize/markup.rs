@@ -119,7 +119,7 @@ impl Stripper {
         match name.to_ascii_lowercase().as_str() {
             "break" => self.push(',', i),
             "p" | "br" | "li" | "div" | "s" | "h1" | "h2" | "h3" | "tr" | "sentence" => {
-                self.push(PARAGRAPH, i)
+                self.push(PARAGRAPH, i);
             }
             "script" | "style" if first != '/' => {
                 self.push(' ', i);

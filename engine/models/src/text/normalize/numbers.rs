@@ -194,13 +194,14 @@ fn product(tokens: &Tokens<'_>, i: usize) -> Option<Found> {
 /// Digits one by one: codes, ids, what begins with zero, what is longer than an amount.
 fn coded(tokens: &Tokens<'_>, i: usize) -> Option<Found> {
     let digits = tokens.digits(i)?;
-    let bare = !tokens.is_mark(i + 1, ',')
-        && !(tokens.is_mark(i + 1, '.') && tokens.digits(i + 2).is_some());
+    let goes_on =
+        tokens.is_mark(i + 1, ',') || tokens.is_mark(i + 1, '.') && tokens.digits(i + 2).is_some();
+    let bare = !goes_on;
     let before = before_number(tokens, i);
     let is_code = digits.len() >= 3 && before.as_deref().is_some_and(|word| CODES.contains(&word));
     let long = digits.len() > 9 && !digits.ends_with("000000");
     let zero = digits.len() > 1 && digits.starts_with('0') && bare;
-    if is_code && (bare || !long) || long || zero {
+    if is_code || long || zero {
         return Some(Found::line(i..i + 1, say::digits(digits)));
     }
     let port = i >= 2 && tokens.is_mark(i - 1, ':') && tokens.letters(i - 2).is_some();
