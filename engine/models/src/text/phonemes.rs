@@ -43,10 +43,17 @@ fn colour(symbols: &mut [char], spelling: &str) {
         symbols[*at] = match *group {
             "i" if reduced && rest.starts_with("ty") => 'ᵻ',
             "i" | "y" if reduced => 'ɪ',
-            "e" if reduced && n == 0 => 'ᵻ',
+            "e" if reduced && n == 0 && has_prefix(spelling) && nuclei.len() > 1 => 'ᵻ',
             _ => symbols[*at],
         };
     }
+}
+
+/// Whether a word begins as `believe`, `decide`, `return` or `eleven` do.
+fn has_prefix(spelling: &str) -> bool {
+    ["be", "de", "re", "pre", "e"]
+        .iter()
+        .any(|prefix| spelling.starts_with(prefix))
 }
 
 /// The runs of vowel letters in a word, each with the letters behind it.

@@ -3,7 +3,7 @@
 use super::{
     g2p::{self, LetterToSound},
     homographs::{self, Context, Homographs},
-    lexicon::Lexicon,
+    lexicon::{Entry, Lexicon},
     normalize::{How, Spoken},
     phonemes::is_vowel,
     stems,
@@ -40,8 +40,15 @@ const LETTERS: [&str; 26] = [
     "zi",
 ];
 
-/// Words that the lexicons lack and the network gets wrong, in misaki's alphabet.
-const EXTRA: [(&str, &str); 40] = [
+/// Words that the lexicons lack and the network gets wrong, or that the voice heard otherwise, in
+/// misaki's alphabet.
+const EXTRA: [(&str, &str); 46] = [
+    ("ninety", "nˈInti"),
+    ("every", "ˈɛvɹi"),
+    ("different", "dˈɪfɹənt"),
+    ("camera", "kˈæmɹə"),
+    ("several", "sˈɛvɹəl"),
+    ("want", "wˈɔnt"),
     ("jason", "ʤˈAsᵊn"),
     ("yamel", "jˈæmᵊl"),
     ("tomel", "tˈɑmᵊl"),
@@ -131,6 +138,9 @@ impl Pronouncer {
 
     fn word(&self, word: &str, context: &Context<'_>) -> String {
         let small = word.to_ascii_lowercase();
+        if let Some(said) = extra(&small) {
+            return said.to_owned();
+        }
         if let Some(entry) = [word, small.as_str()]
             .into_iter()
             .find_map(|word| self.lexicon.get(word))
@@ -164,10 +174,6 @@ impl Pronouncer {
 
     /// What a lexicon has, for a word in any case.
     fn known(&self, word: &str) -> Option<String> {
-        let extra = EXTRA
-            .iter()
-            .find(|(known, _)| *known == word)
-            .map(|(_, said)| (*said).to_owned());
         let capital = || {
             let mut letters = word.chars();
             let first = letters.next()?;
@@ -177,12 +183,9 @@ impl Pronouncer {
                 letters.as_str()
             ))
         };
-        extra.or_else(|| {
-            self.lexicon
-                .get(word)
-                .or_else(capital)
-                .map(|entry| entry.default().to_owned())
-        })
+        extra(word)
+            .or_else(|| self.lexicon.get(word).or_else(capital).map(Entry::default))
+            .map(str::to_owned)
     }
 
     /// By the network, in pieces where the word is endless; letters without a vowel by name.
@@ -226,12 +229,19 @@ impl Pronouncer {
     }
 }
 
+fn extra(word: &str) -> Option<&'static str> {
+    EXTRA
+        .iter()
+        .find(|(known, _)| *known == word)
+        .map(|(_, said)| *said)
+}
+
 /// The weak forms that depend on the next word's first sound.
 fn weak(word: &str, pause: Pause, next: &str) -> Option<&'static str> {
     let vowel = next.trim_start_matches(['ˈ', 'ˌ']).starts_with(is_vowel);
     match word {
         _ if pause != Pause::None => None,
-        "the" if vowel => Some("ði"),
+        "the" if vowel => Some("ðɪ"),
         "the" => Some("ðə"),
         "to" if vowel => Some("tʊ"),
         "to" => Some("tə"),
@@ -278,7 +288,7 @@ mod tests {
 
     #[test]
     fn weak_words_listen_to_the_next() {
-        assert_eq!(weak("the", Pause::None, "ˈæpᵊl"), Some("ði"));
+        assert_eq!(weak("the", Pause::None, "ˈæpᵊl"), Some("ðɪ"));
         assert_eq!(weak("the", Pause::None, "jˈunɪt"), Some("ðə"));
         assert_eq!(weak("to", Pause::None, "ɡˈO"), Some("tə"));
         assert_eq!(weak("to", Pause::Stop, ""), None);

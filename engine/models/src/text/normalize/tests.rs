@@ -179,7 +179,7 @@ fn long_texts_do_not_explode() {
         "a.", "a-", "a'", "@a", "#", "http://", "a/", "1:", "$", "+1 ", "I ", "A", "aB", "é", "👍",
         "\u{200d}", "1 1/2 ", "x^", "\n- ", "!", "![", "`", "<!--",
     ] {
-        let text = part.repeat(100_000 / part.len());
+        let text = part.repeat(40_000 / part.len());
         let normalized = normalize(&text, &known());
         assert!(normalized.words.len() <= 3 * text.len(), "{part}");
     }
