@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use graph::{Graph, InputId, NodeId, PartitionId, WalkId};
 
-use crate::{Admitted, ModelInfo, Options, Payload, RequestInfo, Result, Submodule};
+use crate::{Admitted, ModelInfo, Options, Payload, Placement, RequestInfo, Result, Submodule};
 
 /// A model as the runtime sees it.
 ///
@@ -24,6 +24,12 @@ pub trait Model: Send + Sync + 'static {
     /// # Errors
     /// An error of the kind invalid or not found, which names the option and what is accepted.
     fn admit(&self, options: &Options) -> Result<Admitted>;
+
+    /// On which of several workers each partition lives best, where the configuration does not
+    /// say: partitions of different numbers work side by side. Taken modulo the number of workers.
+    fn placement(&self) -> Placement {
+        Placement::default()
+    }
 
     /// What a partition does next. Pure: it depends on nothing but its arguments.
     ///

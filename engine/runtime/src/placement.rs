@@ -39,7 +39,8 @@ impl WorkerId {
     }
 }
 
-/// Where the partitions of one model live, by their names. What is not named lives on worker 0.
+/// Where the partitions of one model live, by their names. What is not named lives where its
+/// model proposes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// Partition name to the index of a worker.
@@ -51,27 +52,29 @@ pub struct Placement {
 pub(crate) struct Placed(Vec<WorkerId>);
 
 impl Placed {
-    /// Places the partitions of these names, in the order of their ids.
+    /// Places the partitions of these names, in the order of their ids: as the placement says, or
+    /// else as the hint does, modulo the number of workers.
     ///
     /// # Errors
     /// [`Error::Setup`] for a partition that is not among them, or a worker that is not there.
     pub(crate) fn new(
         placement: &Placement,
+        hint: &Placement,
         names: &[String],
         worker_count: usize,
     ) -> Result<Self> {
-        if let Some(name) = placement
-            .partitions
-            .keys()
-            .find(|name| !names.contains(name))
-        {
-            return Err(Error::Setup {
-                problem: format!("unknown partition `{name}`{}", Suggestion(name, names)),
-            });
+        let mut said = placement.partitions.keys().chain(hint.partitions.keys());
+        if let Some(name) = said.find(|name| !names.contains(name)) {
+            let problem = format!("unknown partition `{name}`{}", Suggestion(name, names));
+            return Err(Error::Setup { problem });
         }
-        let place = |name: &String| match placement.partitions.get(name).copied().unwrap_or(0) {
-            worker if worker < worker_count => Ok(WorkerId::new(worker)),
-            worker => Err(Error::Setup {
+        let place = |name: &String| match placement.partitions.get(name) {
+            None => {
+                let hint = hint.partitions.get(name).copied().unwrap_or(0);
+                Ok(WorkerId::new(hint % worker_count.max(1)))
+            }
+            Some(&worker) if worker < worker_count => Ok(WorkerId::new(worker)),
+            Some(worker) => Err(Error::Setup {
                 problem: format!(
                     "partition `{name}` is placed on worker {worker}, there are {worker_count}"
                 ),
@@ -100,28 +103,39 @@ impl Placed {
 mod tests {
     use super::*;
 
-    fn place(partitions: &[(&str, usize)]) -> Result<Placed> {
+    fn place(partitions: &[(&str, usize)], worker_count: usize) -> Result<Placed> {
         let names = ["requester", "text", "wave"].map(str::to_owned);
-        let partitions = partitions
-            .iter()
-            .map(|&(name, worker)| (name.to_owned(), worker))
-            .collect();
-        Placed::new(&Placement { partitions }, &names, 2)
+        let said = |partitions: &[(&str, usize)]| Placement {
+            partitions: partitions
+                .iter()
+                .map(|&(name, worker)| (name.to_owned(), worker))
+                .collect(),
+        };
+        Placed::new(
+            &said(partitions),
+            &said(&[("wave", 3)]),
+            &names,
+            worker_count,
+        )
     }
 
     #[test]
-    fn what_is_not_named_lives_on_the_first_worker() {
-        let placed = place(&[("wave", 1)]).unwrap();
-        let workers: Vec<usize> = (1..3)
-            .map(|index| placed.worker(PartitionId::new(index)).index())
-            .collect();
-        assert_eq!((workers, placed.workers()), (vec![0, 1], 0b11));
+    fn the_configuration_goes_before_the_hint_and_worker_0_behind() {
+        let check = |partitions: &[(&str, usize)], worker_count, expected: [usize; 2], bits| {
+            let placed = place(partitions, worker_count).unwrap();
+            let workers = [1, 2].map(|index| placed.worker(PartitionId::new(index)).index());
+            assert_eq!((workers, placed.workers()), (expected, bits));
+        };
+        check(&[], 1, [0, 0], 0b1);
+        check(&[], 2, [0, 1], 0b11);
+        check(&[], 8, [0, 3], 0b1001);
+        check(&[("wave", 2), ("text", 2)], 3, [2, 2], 0b100);
     }
 
     #[test]
     fn names_and_workers_that_are_not_there_are_refused() {
         let check = |partitions: &[(&str, usize)], message: &str| {
-            assert_eq!(place(partitions).unwrap_err().to_string(), message);
+            assert_eq!(place(partitions, 2).unwrap_err().to_string(), message);
         };
         check(
             &[("waves", 0)],

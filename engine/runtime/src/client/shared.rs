@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
 use super::{lane::Lane, outlet::Outlet};
@@ -28,8 +28,7 @@ pub(crate) struct Shared {
     bell: Arc<dyn Bell>,
     /// One bit for each worker whose bell was rung and that has not answered yet.
     rung: AtomicU64,
-    cancelled: AtomicBool,
-    /// When it was cancelled, in nanoseconds; meaningful once `cancelled` is set.
+    /// When it was cancelled, in nanoseconds; [`OPEN`] before that, [`CANCELLING`] in between.
     cancelled_at: AtomicU64,
 }
 
@@ -46,8 +45,7 @@ impl Shared {
             outlet,
             bell,
             rung: AtomicU64::new(0),
-            cancelled: AtomicBool::new(false),
-            cancelled_at: AtomicU64::new(0),
+            cancelled_at: AtomicU64::new(OPEN),
         }
     }
 
@@ -80,23 +78,41 @@ impl Shared {
     /// Ends the request from the requester's side; the workers see it at their next step even
     /// before the conductor's word reaches them. Does nothing the second time, or after the end.
     pub(crate) fn cancel(&self) {
-        self.cancelled_at
-            .fetch_max(self.bell.now().nanos(), Ordering::Relaxed);
-        if !self.cancelled.swap(true, Ordering::Release) && !self.outlet.ended() {
+        if self.mark_cancelled() && !self.outlet.ended() {
             self.bell.cancel(self.id);
         }
     }
 
+    /// The workers see the mark before its time is taken, so that a step which began after that
+    /// time had a chance to see it. Returns whether it is news.
+    fn mark_cancelled(&self) -> bool {
+        let marked = self.cancelled_at.compare_exchange(
+            OPEN,
+            CANCELLING,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        if marked.is_ok() {
+            let now = self.bell.now().nanos().clamp(OPEN + 1, CANCELLING - 1);
+            self.cancelled_at.store(now, Ordering::Release);
+        }
+        marked.is_ok()
+    }
+
     /// The request was never let in: its ends do nothing any more.
     pub(crate) fn refuse(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.mark_cancelled();
         self.close_lanes();
     }
 
-    /// When the requester cancelled, if it did.
+    /// When the requester cancelled, if it did; the end of time while that is not settled.
     pub(crate) fn cancelled(&self) -> Option<Time> {
-        self.cancelled
-            .load(Ordering::Acquire)
-            .then(|| Time::from_nanos(self.cancelled_at.load(Ordering::Relaxed)))
+        let at = self.cancelled_at.load(Ordering::Acquire);
+        (at != OPEN).then(|| Time::from_nanos(at))
     }
 }
+
+/// Not cancelled.
+const OPEN: u64 = 0;
+/// Cancelled, at a time that is being read from the clock.
+const CANCELLING: u64 = u64::MAX;

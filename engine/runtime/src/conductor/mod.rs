@@ -17,6 +17,8 @@
 //! are normal, because workers and requesters do not wait for the conductor.
 
 mod request;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{HashMap, VecDeque},

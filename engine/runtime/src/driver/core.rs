@@ -142,7 +142,7 @@ fn host(model: Arc<dyn Model>, config: &Config) -> Result<Hosted> {
         .get(&model.info().id)
         .cloned()
         .unwrap_or_default();
-    let placed = Placed::new(&here, &names, config.workers)?;
+    let placed = Placed::new(&here, &model.placement(), &names, config.workers)?;
     let over_workers = graph
         .walks()
         .iter()

@@ -215,7 +215,9 @@ impl Inner {
         let mut published = true;
         loop {
             link.take(&mut inbox);
-            self.turn(&mut worker, &mut inbox, id);
+            if !inbox.is_empty() || worker.next_timeout().is_some() {
+                self.turn(&mut worker, &mut inbox, id);
+            }
             if let Some(mut batch) = worker.poll_batch(self.now()) {
                 worker.execute(&mut batch);
                 worker.handle_executed(self.now(), batch);

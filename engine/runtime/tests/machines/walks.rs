@@ -185,6 +185,31 @@ fn a_walk_whose_stream_is_over_does_not_wait_for_ever() {
 }
 
 #[test]
+fn a_stream_may_be_walked_chunk_by_chunk_as_well() {
+    let graph = doubling(2, 12);
+    let model =
+        Scripted::new(graph, 1, crate::declared::double).choosing(|graph, partition, progress| {
+            let walk = graph.partition(partition).unwrap().initial().unwrap();
+            if progress.streams_over {
+                Next::Done
+            } else {
+                Next::Walk {
+                    walk,
+                    inputs: Vec::new(),
+                }
+            }
+        });
+    let mut simulation = Simulation::new(vec![Arc::new(model)], on_workers(2), STEP, 1).unwrap();
+    let (to_feed, mut outputs) = simulation.submit(0, Options::default()).unwrap();
+    assert_eq!(feed(&to_feed, "abcdefg"), "");
+    to_feed.end();
+    assert!(simulation.run(10_000));
+    let (said, end) = read(&mut outputs);
+    assert_eq!(said, "aabbccddeeffgg");
+    end.unwrap().unwrap();
+}
+
+#[test]
 fn a_listener_that_does_not_read_stops_the_walk_and_not_the_clock() {
     for workers in [1, 2] {
         let limits = Limits {
