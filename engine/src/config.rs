@@ -17,7 +17,8 @@ pub struct Config {
     pub threads: usize,
     /// Workers, each with a thread that runs steps one after the other. At least 1.
     pub workers: usize,
-    /// Where the partitions of models live, by the models' ids; worker 0 where nothing is said.
+    /// Where the partitions of models live, by the models' ids; where nothing is said, as the
+    /// models propose.
     pub placement: BTreeMap<String, Placement>,
     /// What the seeds of requests that name none are drawn from; none draws it from the clock.
     pub seed: Option<u64>,

@@ -7,7 +7,7 @@ use std::{
 
 use engine::{
     Config, Engine, Error, Finish, Handle, Job, Limits, ModelConfig, Options, Output, Outputs,
-    Placement, Usage, Value, WordMark, toy,
+    Usage, Value, WordMark, toy,
 };
 
 /// Longer than any output takes on a loaded machine; reaching it is a failure.
@@ -18,19 +18,13 @@ pub(crate) const LETTER: u64 = 1_440;
 
 /// An engine with one toy.
 pub(crate) fn engine(limits: Limits, toy: toy::Config, workers: usize) -> Engine {
-    let mut config = Config {
+    let config = Config {
         models: vec![ModelConfig::Toy(toy)],
         limits,
         workers,
         seed: Some(1),
         ..Config::default()
     };
-    if workers > 1 {
-        let partitions = [("text".to_owned(), 0), ("wave".to_owned(), 1)].into();
-        config
-            .placement
-            .insert("toy".into(), Placement { partitions });
-    }
     Engine::start(config).unwrap()
 }
 

@@ -21,7 +21,9 @@ use graph::{
     PartitionId, PartitionSpec, PortType, Ratio, WalkId,
     stream::{ChunkPolicy, Config as Stream},
 };
-use runtime::{Admitted, Model, ModelInfo, Next, Options, Progress, Submodule, VoiceInfo};
+use runtime::{
+    Admitted, Model, ModelInfo, Next, Options, Placement, Progress, Submodule, VoiceInfo,
+};
 
 use self::{
     config::VOICES,
@@ -156,6 +158,13 @@ impl Model for Toy {
 
     fn admit(&self, options: &Options) -> runtime::Result<Admitted> {
         config::Admitted::new(options).map(|admitted| Arc::new(admitted) as Admitted)
+    }
+
+    /// Reading and sounding side by side.
+    fn placement(&self) -> Placement {
+        Placement {
+            partitions: [("text".to_owned(), 0), ("wave".to_owned(), 1)].into(),
+        }
     }
 
     fn next(&self, partition: PartitionId, progress: &Progress<'_>) -> Next {
