@@ -320,13 +320,26 @@ impl<'a> Compiler<'a, '_> {
         let scope = self.plan.calls[call].scope;
         if let Some(around) = scope.checked_sub(1).and_then(|index| self.loops.get(index)) {
             let named = around.outputs.iter().chain(&around.accumulated);
-            for output in named.filter_map(|edge| spec.output_named(&edge.output)) {
+            let implied = named.filter(|edge| !self.has_giver(scope, &edge.output));
+            for output in implied.filter_map(|edge| spec.output_named(&edge.output)) {
                 if !outputs.contains(&output) {
                     outputs.push(output);
                 }
             }
         }
         outputs
+    }
+
+    /// Whether an edge or an inner loop directly in a scope gives a name. If not, a node that
+    /// merely has the output gives it.
+    fn has_giver(&self, scope: usize, name: &str) -> bool {
+        let names = |edge: &Edge| edge.output == name;
+        let mut calls = self.plan.calls.iter().zip(&self.calls);
+        let mut loops = self.plan.scopes.iter().skip(1).zip(&self.loops);
+        calls.any(|(plan, call)| plan.scope == scope && call.edges.iter().any(names))
+            || loops.any(|(plan, spec)| {
+                plan.parent == scope && spec.outputs.iter().chain(&spec.accumulated).any(names)
+            })
     }
 
     /// Opens what leaves each loop, inner loops first: an outer one may pass on what an inner
