@@ -202,6 +202,11 @@ mod tests {
     const GOLD: &str = r#"{"hello": "həlˈO", "world": "wˈɜɹld", "the": "ði"}"#;
 
     fn frontend() -> Frontend {
+        static SHARED: std::sync::OnceLock<Frontend> = std::sync::OnceLock::new();
+        SHARED.get_or_init(build).clone()
+    }
+
+    fn build() -> Frontend {
         let g2p = super::super::g2p::tests::constant();
         Frontend::from_bytes(&Sources {
             gold: GOLD.as_bytes(),
@@ -270,5 +275,21 @@ mod tests {
             error.contains("gold lexicon") && error.contains("nowhere"),
             "{error}"
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_gives_a_sound_utterance(text in "(\\PC|[a-zA-Z' ]){0,80}") {
+            let utterance = frontend().utterance(&text, &map());
+            proptest::prop_assert_eq!(utterance.ids.len(), utterance.word_of_id.len());
+            proptest::prop_assert_eq!(utterance.ids.is_empty(), utterance.is_silent());
+            let length = text.chars().count();
+            for word in &utterance.words {
+                proptest::prop_assert!(word.source.end <= length && !word.phonemes.is_empty());
+            }
+            let indices: Vec<usize> = utterance.word_of_id.iter().flatten().copied().collect();
+            proptest::prop_assert!(indices.is_sorted());
+            proptest::prop_assert_eq!(indices.last().map_or(0, |last| last + 1), utterance.words.len());
+        }
     }
 }

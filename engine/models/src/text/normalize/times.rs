@@ -1,4 +1,4 @@
-//! Times of day and durations: `10:30 a.m.`, `22:15`, `5pm`, `1:02:03`; ratios: `16:9`.
+//! Times of day and durations: `10:30 a.m.`, `10.30pm`, `22:15`, `5pm`, `1:02:03`; ratios: `16:9`.
 
 use super::{Dictionary, dates::in_range, found::Found, say, token::Tokens};
 
@@ -20,7 +20,8 @@ fn clock(tokens: &Tokens<'_>, i: usize, hour: &str) -> Option<Found> {
     let minute = tokens
         .digits(i + 2)
         .filter(|minute| minute.len() == 2 && in_range(minute, 0..60))?;
-    if !tokens.is_mark(i + 1, ':') || !in_range(hour, 0..25) {
+    let dotted = tokens.is_mark(i + 1, '.') && half_of_day(tokens, i + 3).is_some();
+    if !(tokens.is_mark(i + 1, ':') || dotted) || !in_range(hour, 0..25) {
         return None;
     }
     let second = tokens
