@@ -46,7 +46,9 @@ for _ in $(seq 600); do
 done
 
 echo "the stock openai client"
-"$venv/bin/python" "$here/openai_speech.py" "http://$address"
+failed=0
+"$venv/bin/python" "$here/openai_speech.py" "http://$address" || failed=1
 echo "hostile clients"
-"$venv/bin/python" "$here/hostile.py" "$address" --head-seconds 2 --body-seconds 2 --config-seconds 2 --stall-seconds 3
+"$venv/bin/python" "$here/hostile.py" "$address" --head-seconds 2 --body-seconds 2 --config-seconds 2 --stall-seconds 3 || failed=1
 kill -0 "$server" || { echo "the server has ended"; exit 1; }
+exit "$failed"
