@@ -1,6 +1,7 @@
 //! One folder a model: its declaration, submodules and weights.
 
 pub mod text;
+pub mod weights;
 
 pub mod toy;
 
