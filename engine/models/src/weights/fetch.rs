@@ -145,14 +145,17 @@ fn failure(client: &[OsString], entry: &Entry, folder: &Path, complaints: &str) 
     if says("No space left on device") || says("Disk quota exceeded") {
         return full(entry, folder);
     }
+    // Without a connection, pip's last word is that it found nothing, which hides the reason.
+    let offline = |line: &&str| OFFLINE.iter().any(|words| line.contains(words));
+    if let Some(line) = complaints.lines().rev().find(offline) {
+        let message = shorten(line);
+        return Error::Offline { package, message };
+    }
     let last = complaints
         .lines()
         .rev()
         .find(|line| !line.trim().is_empty());
     let message = shorten(last.unwrap_or("it said nothing"));
-    if OFFLINE.iter().any(|words| says(words)) {
-        return Error::Offline { package, message };
-    }
     if says("No matching distribution found") {
         return Error::Gone { package, message };
     }

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn the_cache_is_where_the_environment_says() {
-        let cases: [(&[(&str, &str)], Option<&str>); 5] = [
+        type Environment<'a> = &'a [(&'a str, &'a str)];
+        let cases: [(Environment<'_>, Option<&str>); 5] = [
             (
                 &[
                     ("PROMENADE_CACHE", "/p"),
