@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use crate::payload::Ratio;
 
-/// How far a boundary policy may have to look past a place before it knows whether to cut there.
-pub(super) const LOOK_AHEAD: usize = 16;
+/// How far a boundary policy may have to look past a place before it knows whether to cut there:
+/// a few closing marks, white space, and the longest word that sentences start with.
+pub(super) const LOOK_AHEAD: usize = 24;
 
 /// The rule for when and how many items leave together.
 #[derive(Clone, Debug, PartialEq, Eq)]
