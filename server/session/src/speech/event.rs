@@ -24,7 +24,10 @@ pub enum Event<'a> {
         rate: SampleRate,
     },
     /// All audio has been given.
-    Done,
+    Done {
+        /// Wall time from the first model step to the last, over the audio's time; if known.
+        rtf: Option<f64>,
+    },
     /// There will be no more audio.
     Failed(Fault),
 }

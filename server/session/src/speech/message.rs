@@ -150,7 +150,7 @@ impl Message {
             },
             whole_sentences: !fields.boolean("stream_audio")?.unwrap_or(true),
             chunk_headers: fields.boolean("chunk_headers")?.unwrap_or(false),
-            word_times: fields.boolean("word_times")?.unwrap_or(false),
+            word_times: fields.boolean("word_times")?.unwrap_or(true),
         };
         ignored.extend(fields.ignored());
         Ok(Self::Config {

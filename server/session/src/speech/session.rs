@@ -202,7 +202,10 @@ impl Session {
                 found.words(&words, rate, frames);
                 Ok(())
             }
-            Event::Done => found.finish(frames).map(|()| self.end_utterance(&name, utterance)),
+            Event::Done { rtf } => {
+                found.rtf = rtf;
+                found.finish(frames).map(|()| self.end_utterance(&name, utterance))
+            }
             Event::Failed(fault) => {
                 self.fail_utterance(&name, utterance, &fault);
                 Ok(())

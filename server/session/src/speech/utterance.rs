@@ -67,6 +67,8 @@ pub(super) struct Utterance {
     open: Option<Open>,
     announced: u32,
     has_sent_audio: bool,
+    /// Told by the engine at the end.
+    pub(super) rtf: Option<f64>,
 }
 
 impl Utterance {
@@ -98,6 +100,7 @@ impl Utterance {
             open: None,
             announced: 0,
             has_sent_audio: false,
+            rtf: None,
         }
     }
 
@@ -245,6 +248,7 @@ impl Utterance {
             "total_sentences": self.announced,
             "input_characters": self.chars,
             "audio_seconds": seconds,
+            "rtf": self.rtf,
             "error": error,
         })
     }

@@ -1,0 +1,90 @@
+//! Between what the session knows and what the engine knows; the only place that names both.
+
+use engine::{Job, Kind as EngineKind, Options, Output, Usage};
+use session::catalog::{Catalog, Model};
+use session::speech::{Event, Word};
+use session::{Fault, Kind, Settings};
+
+/// What the engine serves, as clients may name it.
+pub(crate) fn catalog(models: &[engine::ModelInfo]) -> Catalog {
+    let model = |info: &engine::ModelInfo| Model {
+        id: info.id.clone(),
+        voices: info.voices.iter().map(|voice| voice.id.clone()).collect(),
+        default_voice: info.default_voice.clone(),
+    };
+    Catalog {
+        models: models.iter().map(model).collect(),
+    }
+}
+
+/// What to ask of the engine for an utterance.
+pub(crate) fn job(settings: &Settings) -> Job {
+    Job {
+        model: settings.model.clone(),
+        options: Options {
+            voice: settings.voice.clone(),
+            speed: settings.speed,
+            seed: settings.seed,
+            ..Options::default()
+        },
+    }
+}
+
+/// What an engine's error is to a client.
+pub(crate) fn fault(error: &engine::Error) -> Fault {
+    let (kind, code) = match error.kind() {
+        EngineKind::Invalid => (Kind::Invalid, "invalid_option"),
+        EngineKind::NotFound => (Kind::NotFound, "not_found"),
+        EngineKind::Overloaded => (Kind::Unavailable, "overloaded"),
+        EngineKind::Cancelled => (Kind::Cancelled, "cancelled"),
+        EngineKind::Unavailable => (Kind::Unavailable, "unavailable"),
+        _ => (Kind::Internal, "model_failed"),
+    };
+    Fault::new(kind, code, format!("The request failed: {error}."))
+}
+
+/// Wall time from the first model step to the last, over the audio's time.
+pub(crate) fn rtf(usage: &Usage, rate: u32) -> Option<f64> {
+    let nanos = usage.last_step_at?.as_nanos().saturating_sub(usage.first_step_at?.as_nanos());
+    let audio = seconds_of(usage.output_samples, rate)?;
+    Some(std::time::Duration::from_nanos(nanos).as_secs_f64() / audio)
+}
+
+/// How long this many samples sound, in seconds; none for no samples.
+pub(crate) fn seconds_of(samples: u64, rate: u32) -> Option<f64> {
+    let rate = codecs::SampleRate::new(rate).ok()?;
+    (samples > 0).then(|| codecs::Samples(samples).at(rate).as_secs_f64())
+}
+
+/// What an output of the engine is to a speech session; none for text, which no voice gives.
+pub(crate) fn event(output: &Output, rate: u32) -> Result<Option<Event<'_>>, Fault> {
+    let rate_of = |hz| codecs::SampleRate::new(hz).map_err(|error| internal(&error));
+    Ok(Some(match output {
+        Output::Audio { samples, rate, .. } => Event::Audio {
+            samples,
+            rate: rate_of(*rate)?,
+        },
+        Output::Words { words, .. } => Event::Words {
+            words: words.iter().map(word).collect(),
+            rate: rate_of(rate)?,
+        },
+        Output::Done { usage, .. } => Event::Done {
+            rtf: rtf(usage, rate),
+        },
+        Output::Failed(error) => Event::Failed(fault(error)),
+        _ => return Ok(None),
+    }))
+}
+
+/// A fault of our own.
+pub(crate) fn internal(error: &dyn std::fmt::Display) -> Fault {
+    Fault::new(Kind::Internal, "internal_error", format!("The server failed: {error}."))
+}
+
+fn word(mark: &engine::WordMark) -> Word {
+    Word {
+        text: mark.text.to_string(),
+        source: mark.source.clone(),
+        samples: mark.samples.clone(),
+    }
+}

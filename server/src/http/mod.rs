@@ -1,0 +1,157 @@
+//! The routes, and what every request passes on its way to one.
+//!
+//! [`ROUTES`] is the table of paths; metrics use its entries as labels and a test holds the
+//! OpenAPI description against it.
+
+mod assets;
+mod body;
+mod docs;
+mod error;
+mod graph;
+mod health;
+mod models;
+mod speech;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, VARY,
+};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use session::{Fault, Kind, near};
+
+use crate::app::App;
+use crate::ws;
+pub(crate) use error::Failure;
+
+/// Every path, as the router spells it.
+pub(crate) const ROUTES: [&str; 13] = [
+    "/v1/audio/speech",
+    "/v1/audio/speech/stream",
+    "/v1/audio/voices",
+    "/v1/models",
+    "/v1/models/{id}",
+    "/v1/models/{id}/graph",
+    "/health",
+    "/live",
+    "/ready",
+    "/metrics",
+    "/openapi.json",
+    "/docs",
+    "/",
+];
+
+/// What pages of other origins may read of an answer's head.
+const EXPOSED: &str = "retry-after, x-promenade-ignored, x-promenade-sample-rate";
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/v1/audio/speech", post(speech::speak))
+        .route("/v1/audio/speech/stream", get(ws::open))
+        .route("/v1/audio/voices", get(models::voices))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{id}", get(models::retrieve))
+        .route("/v1/models/{id}/graph", get(graph::draw))
+        .route("/health", get(health::health))
+        .route("/live", get(health::health))
+        .route("/ready", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(docs::openapi))
+        .route("/docs", get(docs::page))
+        .route("/", get(assets::index))
+        .fallback(any(assets::file))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&app), gate))
+        .with_state(app)
+}
+
+/// Origin, key, and the count of what was answered.
+async fn gate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let route = label(&request);
+    let response = match app.origins.check(request.headers()) {
+        Err(fault) => Failure(fault).into_response(),
+        Ok(None) => keyed(&app, request, next).await,
+        Ok(Some(origin)) => {
+            let response = if is_preflight(&request) {
+                preflight()
+            } else {
+                keyed(&app, request, next).await
+            };
+            with_origin(response, origin)
+        }
+    };
+    app.metrics.answered(route, response.status().as_u16());
+    response
+}
+
+async fn keyed(app: &App, mut request: Request, next: Next) -> Response {
+    if request.uri().path().starts_with("/v1/") {
+        match app.keys.check(request.headers()) {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
+            }
+            Err(fault) => return Failure(fault).into_response(),
+        }
+    }
+    next.run(request).await
+}
+
+/// The route's pattern: one of a known few, whatever the path.
+fn label(request: &Request) -> &'static str {
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let known = matched.and_then(|path| ROUTES.into_iter().find(|route| *route == path));
+    known.unwrap_or("other")
+}
+
+fn is_preflight(request: &Request) -> bool {
+    request.method() == Method::OPTIONS
+        && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn preflight() -> Response {
+    let headers = [
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type"),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+fn with_origin(mut response: Response, origin: HeaderValue) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.append(VARY, HeaderValue::from_static("origin"));
+    response
+}
+
+async fn wrong_method(request: Request) -> Failure {
+    Failure(Fault::new(
+        Kind::Method,
+        "method_not_allowed",
+        format!(
+            "{} does not take {}; see /docs.",
+            near::quoted(request.uri().path()),
+            near::quoted(request.method().as_str()),
+        ),
+    ))
+}
+
+/// The answer to a path that there is not.
+pub(crate) fn no_such_path(path: &str) -> Failure {
+    Failure(Fault::new(
+        Kind::NotFound,
+        "unknown_path",
+        format!(
+            "There is nothing at {}{}. See /docs.",
+            near::quoted(path),
+            near::hint(path, ROUTES),
+        ),
+    ))
+}
