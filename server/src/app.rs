@@ -238,6 +238,8 @@ pub fn engine_config(config: &Config) -> Result<engine::Config, Error> {
         engine.threads = config.threads;
     }
     engine.limits.requests = config.limits.streams;
+    let chars = config.limits.input_chars.max(config.limits.buffered_chars);
+    engine.limits.input_items = chars as u64;
     Ok(engine)
 }
 

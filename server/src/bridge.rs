@@ -1,6 +1,6 @@
 //! Between what the session knows and what the engine knows; the only place that names both.
 
-use engine::{Job, Kind as EngineKind, Options, Output, Usage};
+use engine::{Finish, Job, Kind as EngineKind, Options, Output, Usage};
 use session::catalog::{Catalog, Model};
 use session::speech::{Event, Word};
 use session::{Fault, Kind, Settings};
@@ -68,12 +68,26 @@ pub(crate) fn event(output: &Output, rate: u32) -> Result<Option<Event<'_>>, Fau
             words: words.iter().map(word).collect(),
             rate: rate_of(rate)?,
         },
+        Output::Done {
+            finish: Finish::Length,
+            ..
+        } => Event::Failed(cut_off()),
         Output::Done { usage, .. } => Event::Done {
             rtf: rtf(usage, rate),
         },
         Output::Failed(error) => Event::Failed(fault(error)),
         _ => return Ok(None),
     }))
+}
+
+/// The fault of an utterance that was longer than the engine lets one be: what was heard is not
+/// all, so it must not look like all.
+pub(crate) fn cut_off() -> Fault {
+    Fault::new(
+        Kind::Internal,
+        "length_limit",
+        "The audio is longer than one request may give; it was cut off.",
+    )
 }
 
 /// A fault of our own.

@@ -28,6 +28,7 @@ mod http;
 mod metrics;
 mod net;
 mod origin;
+pub mod walk;
 mod ws;
 
 pub use app::{Error, Server, engine_config};

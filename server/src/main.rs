@@ -1,3 +1,17 @@
-//! The command line of Promenade.
+//! The command line of Promenade: the only place that prints.
+//!
+//! | exit code | means |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | it failed; the message says why |
+//! | 2 | the command line or the configuration is wrong |
+//! | 3 | weights are missing; the message says how to install them |
+//! | 130 | interrupted |
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,7 +27,7 @@ const HANDOVER_SECONDS: [f64; 13] = [
 const RTFS: [f64; 11] = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 3.0];
 
 /// The way that speech leaves by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
     /// A chunked HTTP body.
     Http,
@@ -38,11 +38,37 @@ pub(crate) enum Door {
 }
 
 /// How an utterance ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Done,
     Cancelled,
     Failed,
+}
+
+impl Door {
+    fn labels(self) -> DoorLabels {
+        DoorLabels { door: self.name() }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::Ws => "ws",
+        }
+    }
+}
+
+impl Ending {
+    /// The labels of utterances that left by `door` and ended so.
+    fn labels(self, door: Door) -> StreamLabels {
+        let end = match self {
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        };
+        StreamLabels { door: door.name(), end }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,13 +79,13 @@ struct HttpLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DoorLabels {
-    door: Door,
+    door: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StreamLabels {
-    door: Door,
-    end: Ending,
+    door: &'static str,
+    end: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -151,9 +177,9 @@ impl Metrics {
             engine: EngineMetrics::new(&mut r),
         };
         for door in [Door::Http, Door::Sse, Door::Ws] {
-            let _ = metrics.active.get_or_create(&DoorLabels { door });
+            let _ = metrics.active.get_or_create(&door.labels());
             for end in [Ending::Done, Ending::Cancelled, Ending::Failed] {
-                let _ = metrics.streams.get_or_create(&StreamLabels { door, end });
+                let _ = metrics.streams.get_or_create(&end.labels(door));
             }
         }
         *metrics.registry.lock() = r;
@@ -170,7 +196,7 @@ impl Metrics {
 
     /// Counts an utterance from here until the guard is dropped.
     pub(crate) fn stream(self: &Arc<Self>, door: Door) -> Stream {
-        self.active.get_or_create(&DoorLabels { door }).inc();
+        self.active.get_or_create(&door.labels()).inc();
         Stream {
             metrics: Arc::clone(self),
             door,
@@ -200,12 +226,12 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn first_chunk(&self, seconds: f64) {
-        let labels = DoorLabels { door: self.door };
+        let labels = self.door.labels();
         self.metrics.ttfc.get_or_create(&labels).observe(seconds);
     }
 
     pub(crate) fn handed_over(&self, seconds: f64) {
-        let labels = DoorLabels { door: self.door };
+        let labels = self.door.labels();
         self.metrics.handover.get_or_create(&labels).observe(seconds);
     }
 
@@ -233,16 +259,16 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         let Self { door, end, .. } = *self;
-        self.metrics.active.get_or_create(&DoorLabels { door }).dec();
-        self.metrics.streams.get_or_create(&StreamLabels { door, end }).inc();
+        self.metrics.active.get_or_create(&door.labels()).dec();
+        self.metrics.streams.get_or_create(&end.labels(door)).inc();
     }
 }
 
 impl EngineMetrics {
     fn new(r: &mut Registry) -> Self {
         Self {
-            open: add(r, "engine_requests_open", "Requests that the engine holds"),
-            ended: add(r, "engine_requests", "Requests by how they ended in the engine"),
+            open: add(r, "requests_open", "Requests that the engine holds"),
+            ended: add(r, "requests", "Requests by how they ended in the engine"),
             steps: add(r, "engine_steps", "Steps of a node"),
             members: add(r, "engine_step_members", "Requests in a node's steps, summed"),
             failures: add(r, "engine_step_failures", "Requests that failed in a node's steps"),
@@ -319,7 +345,7 @@ mod tests {
     #[test]
     fn a_stream_is_counted_until_it_is_dropped() {
         let metrics = Arc::new(Metrics::new());
-        let active = "promenade_streams_active{door=\"Http\"} ";
+        let active = "promenade_streams_active{door=\"http\"} ";
         let mut stream = metrics.stream(Door::Http);
         stream.first_chunk(0.05);
         stream.handed_over(0.001);
@@ -328,7 +354,7 @@ mod tests {
         drop(stream);
         let text = metrics.render(None);
         assert!(text.contains(&format!("{active}0\n")), "{text}");
-        assert!(text.contains("promenade_streams_total{door=\"Http\",end=\"Done\"} 1\n"), "{text}");
+        assert!(text.contains("promenade_streams_total{door=\"http\",end=\"done\"} 1\n"), "{text}");
         assert!(text.contains("promenade_first_chunk_handover_seconds_count"), "{text}");
         assert!(text.ends_with("# EOF\n"));
     }
@@ -338,6 +364,6 @@ mod tests {
         let metrics = Arc::new(Metrics::new());
         drop(metrics.stream(Door::Ws));
         let text = metrics.render(None);
-        assert!(text.contains("promenade_streams_total{door=\"Ws\",end=\"Cancelled\"} 1\n"));
+        assert!(text.contains("promenade_streams_total{door=\"ws\",end=\"cancelled\"} 1\n"));
     }
 }

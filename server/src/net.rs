@@ -40,7 +40,6 @@ impl Connection {
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall)));
         if waiting.as_mut().poll(context).is_ready() {
             // Armed again, so that whoever ignores the error waits again.
-            #[expect(clippy::disallowed_methods, reason = "a driver: it is where sockets wait")]
             waiting.as_mut().reset(Instant::now() + stall);
             return Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client takes nothing")));
         }

@@ -127,16 +127,26 @@ mod tests {
             assert_eq!(toy.voice(Some(name)).unwrap().as_deref(), Some("sine"));
         }
         assert_eq!(toy.voice(None).unwrap().as_deref(), Some("sine"));
-        assert_eq!(toy.voice(Some("square")).unwrap().as_deref(), Some("square"));
+        assert_eq!(
+            toy.voice(Some("square")).unwrap().as_deref(),
+            Some("square")
+        );
     }
 
     #[test]
     fn a_wrong_name_is_answered_with_the_near_ones() {
         let catalog = catalog();
         let fault = catalog.model(Some("tooy")).unwrap_err();
-        assert_eq!((fault.kind, fault.code), (Kind::NotFound, "model_not_found"));
+        assert_eq!(
+            (fault.kind, fault.code),
+            (Kind::NotFound, "model_not_found")
+        );
         assert!(fault.message.contains("did you mean 'toy'"), "{fault}");
-        let fault = catalog.model(None).unwrap().voice(Some("sqare")).unwrap_err();
+        let fault = catalog
+            .model(None)
+            .unwrap()
+            .voice(Some("sqare"))
+            .unwrap_err();
         assert_eq!((fault.kind, fault.code), (Kind::Invalid, "voice_not_found"));
         assert!(fault.message.contains("did you mean 'square'"), "{fault}");
     }

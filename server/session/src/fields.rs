@@ -251,7 +251,10 @@ mod tests {
             assert_eq!(Fields::parse(bytes).unwrap_err().code, code);
         }
         let deep = "[".repeat(100_000);
-        assert_eq!(Fields::parse(deep.as_bytes()).unwrap_err().code, "invalid_json");
+        assert_eq!(
+            Fields::parse(deep.as_bytes()).unwrap_err().code,
+            "invalid_json"
+        );
     }
 
     #[test]
@@ -259,8 +262,15 @@ mod tests {
         let mut f = fields(r#"{"input": 7, "speed": "fast", "stream": 1, "voice": {"id": 3}}"#);
         let fault = f.string("input").unwrap_err();
         assert_eq!(fault.param.as_deref(), Some("input"));
-        assert!(fault.message.contains("expected a string, but got a number"));
-        assert_eq!(f.number("speed", 0.25, 4.0).unwrap_err().code, "invalid_type");
+        assert!(
+            fault
+                .message
+                .contains("expected a string, but got a number")
+        );
+        assert_eq!(
+            f.number("speed", 0.25, 4.0).unwrap_err().code,
+            "invalid_type"
+        );
         assert_eq!(f.boolean("stream").unwrap_err().code, "invalid_type");
         assert_eq!(f.name_or_id("voice").unwrap_err().code, "invalid_type");
     }
@@ -268,8 +278,14 @@ mod tests {
     #[test]
     fn ranges_name_their_bound() {
         let mut f = fields(r#"{"low": 0.1, "high": 9, "seed": -1, "fraction": 1.5}"#);
-        assert_eq!(f.number("low", 0.25, 4.0).unwrap_err().code, "decimal_below_min_value");
-        assert_eq!(f.number("high", 0.25, 4.0).unwrap_err().code, "decimal_above_max_value");
+        assert_eq!(
+            f.number("low", 0.25, 4.0).unwrap_err().code,
+            "decimal_below_min_value"
+        );
+        assert_eq!(
+            f.number("high", 0.25, 4.0).unwrap_err().code,
+            "decimal_above_max_value"
+        );
         assert!(f.integer("seed").is_err());
         assert!(f.integer("fraction").is_err());
     }

@@ -57,7 +57,7 @@ fn voices_of(info: &ModelInfo) -> impl Iterator<Item = Value> + '_ {
 }
 
 fn model(info: &ModelInfo, loaded: &Loaded) -> Value {
-    let names = |modalities: &[engine::Modality]| -> Vec<&str> {
+    let names = |modalities: &[engine::graph::Modality]| -> Vec<&str> {
         modalities.iter().map(|modality| modality.name()).collect()
     };
     json!({

@@ -70,16 +70,30 @@ pub(super) enum Queued {
     /// Already a whole message.
     Message(Value),
     /// A message that a clear drops.
-    Note { place: Place, value: Value },
-    Start { place: Place, sentence: u32, value: Value },
+    Note {
+        place: Place,
+        value: Value,
+    },
+    Start {
+        place: Place,
+        sentence: u32,
+        value: Value,
+    },
     Audio {
         place: Place,
         sentence: u32,
         bytes: Vec<u8>,
         first: Option<UtteranceId>,
     },
-    Done { place: Place, sentence: u32, error: bool },
-    Close { code: u16, reason: &'static str },
+    Done {
+        place: Place,
+        sentence: u32,
+        error: bool,
+    },
+    Close {
+        code: u16,
+        reason: &'static str,
+    },
 }
 
 impl Queued {
@@ -168,11 +182,22 @@ impl Frames {
         Some(match self.queue.pop_front()? {
             Queued::Message(value) => text(&value),
             Queued::Note { place, value } => text(&place.stamp(value)),
-            Queued::Start { place, sentence, value } => self.start(place, sentence, value),
-            Queued::Audio { place, sentence, bytes, first } => {
-                self.audio(&place, sentence, bytes, first)
-            }
-            Queued::Done { place, sentence, error } => self.done(&place, sentence, error),
+            Queued::Start {
+                place,
+                sentence,
+                value,
+            } => self.start(place, sentence, value),
+            Queued::Audio {
+                place,
+                sentence,
+                bytes,
+                first,
+            } => self.audio(&place, sentence, bytes, first),
+            Queued::Done {
+                place,
+                sentence,
+                error,
+            } => self.done(&place, sentence, error),
             Queued::Close { code, reason } => Frame {
                 body: Body::Close { code, reason },
                 first_audio_of: None,

@@ -80,11 +80,7 @@ pub(super) enum Message {
 pub(super) struct OpenFields(Fields);
 
 impl OpenFields {
-    pub(super) fn read(
-        mut self,
-        catalog: &Catalog,
-        session: &Settings,
-    ) -> Result<Settings, Fault> {
+    pub(super) fn read(mut self, catalog: &Catalog, session: &Settings) -> Result<Settings, Fault> {
         let (settings, _) = Settings::read(&mut self.0, catalog, Base::Inherit(session))?;
         Ok(settings)
     }

@@ -182,9 +182,18 @@ mod tests {
     fn sentences_end_where_a_reader_would_stop() {
         for (text, expected) in [
             ("One. Two! Three?", &["One.", "Two!", "Three?"][..]),
-            ("Dr. Smith paid 3.50. He left.", &["Dr. Smith paid 3.50.", "He left."]),
-            ("J. R. R. Tolkien wrote it.", &["J. R. R. Tolkien wrote it."]),
-            ("He said \"Go.\" Then left.", &["He said \"Go.\"", "Then left."]),
+            (
+                "Dr. Smith paid 3.50. He left.",
+                &["Dr. Smith paid 3.50.", "He left."],
+            ),
+            (
+                "J. R. R. Tolkien wrote it.",
+                &["J. R. R. Tolkien wrote it."],
+            ),
+            (
+                "He said \"Go.\" Then left.",
+                &["He said \"Go.\"", "Then left."],
+            ),
             ("Wait... what? No.", &["Wait... what?", "No."]),
             ("line one\nline two", &["line one", "line two"]),
             ("你好。再见！", &["你好。", "再见！"]),

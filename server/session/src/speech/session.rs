@@ -108,7 +108,10 @@ enum State {
     AwaitingConfig,
     Open,
     /// No more text; the socket closes when all is spoken and sent.
-    Closing { code: u16, reason: &'static str },
+    Closing {
+        code: u16,
+        reason: &'static str,
+    },
     /// Over. Nothing leads back.
     Closed,
 }
@@ -190,10 +193,17 @@ impl Session {
 
     /// News about an utterance. News about one that is over is normal, and ignored.
     pub fn handle_event(&mut self, now: Duration, utterance: UtteranceId, event: Event<'_>) {
-        let Self { contexts, frames, .. } = self;
-        let found = contexts
-            .iter_mut()
-            .find_map(|(name, c)| Some((name, c.utterances.iter_mut().find(|u| u.id == utterance)?)));
+        let Self {
+            contexts, frames, ..
+        } = self;
+        let found = contexts.iter_mut().find_map(|(name, c)| {
+            Some((
+                name,
+                c.utterances
+                    .iter_mut()
+                    .find(|u| u.id == utterance && u.is_opened())?,
+            ))
+        });
         let Some((name, found)) = found else { return };
         let name = name.clone();
         let outcome = match event {
@@ -204,7 +214,9 @@ impl Session {
             }
             Event::Done { rtf } => {
                 found.rtf = rtf;
-                found.finish(frames).map(|()| self.end_utterance(&name, utterance))
+                found
+                    .finish(frames)
+                    .map(|()| self.end_utterance(&name, utterance))
             }
             Event::Failed(fault) => {
                 self.fail_utterance(&name, utterance, &fault);
@@ -298,7 +310,10 @@ impl Session {
     /// Whether news of this utterance may be handed in now: it is its turn, and there is room.
     #[must_use]
     pub fn wants(&self, utterance: UtteranceId) -> bool {
-        let is_first = |context: &Context| context.utterances.front().is_some_and(|u| u.id == utterance);
+        let is_first = |context: &Context| {
+            let first = context.utterances.front();
+            first.is_some_and(|first| first.id == utterance && first.is_opened())
+        };
         self.frames.has_room() && self.contexts.values().any(is_first)
     }
 
@@ -319,7 +334,11 @@ impl Session {
             // AwaitingConfig => Open
             (
                 State::AwaitingConfig,
-                Message::Config { settings, delivery, ignored },
+                Message::Config {
+                    settings,
+                    delivery,
+                    ignored,
+                },
             ) => self.configure(now, settings, delivery, &ignored),
             // AwaitingConfig => Closing
             (State::AwaitingConfig, Message::Close) => self.close(1000, "closed by the client"),
@@ -331,7 +350,8 @@ impl Session {
             }
             (State::Open, Message::Text { context, text }) => self.on_text(&context, &text),
             (State::Open, Message::Flush { context }) => {
-                if let Some(utterance) = self.contexts.get_mut(&context).and_then(Context::current) {
+                if let Some(utterance) = self.contexts.get_mut(&context).and_then(Context::current)
+                {
                     utterance.flush();
                 }
             }
@@ -353,9 +373,11 @@ impl Session {
         delivery: Delivery,
         ignored: &[String],
     ) {
-        self.frames.configure(delivery.encoding, delivery.chunk_headers);
+        self.frames
+            .configure(delivery.encoding, delivery.chunk_headers);
         self.timers.set(Timer::Config, None);
-        self.timers.set(Timer::Idle, Some(now + self.config.limits.idle));
+        self.timers
+            .set(Timer::Idle, Some(now + self.config.limits.idle));
         self.delivery = delivery;
         let mut message = settings_value("session.configured", &settings);
         message["ignored"] = json!(ignored);
@@ -371,7 +393,9 @@ impl Session {
     }
 
     fn open_context(&mut self, name: &str, fields: OpenFields) {
-        let Some(session) = &self.settings else { return };
+        let Some(session) = &self.settings else {
+            return;
+        };
         if self.contexts.contains_key(name) {
             return self.say_error(name, &context_exists(name));
         }
@@ -437,7 +461,10 @@ impl Session {
     }
 
     fn on_done(&mut self, name: &str) {
-        let has_current = self.contexts.get_mut(name).is_some_and(|c| c.current().is_some());
+        let has_current = self
+            .contexts
+            .get_mut(name)
+            .is_some_and(|c| c.current().is_some());
         if has_current {
             if let Some(context) = self.contexts.get_mut(name) {
                 context.end_current();
@@ -454,7 +481,9 @@ impl Session {
         let delivery = self.delivery;
         let id = UtteranceId(self.next_id);
         let limit = self.config.limits.utterances;
-        let Some(context) = self.contexts.get_mut(name) else { return };
+        let Some(context) = self.contexts.get_mut(name) else {
+            return;
+        };
         if context.utterances.len() >= limit {
             return self.say_error(name, &too_many_utterances(limit));
         }
@@ -498,7 +527,10 @@ impl Session {
     // Utterances.
 
     fn utterance(&mut self, id: UtteranceId) -> Option<&mut Utterance> {
-        let mut all = self.contexts.values_mut().flat_map(|c| c.utterances.iter_mut());
+        let mut all = self
+            .contexts
+            .values_mut()
+            .flat_map(|c| c.utterances.iter_mut());
         all.find(|utterance| utterance.id == id)
     }
 
@@ -512,7 +544,8 @@ impl Session {
         if self.contexts.len() >= limit {
             return Err(too_many_contexts(limit));
         }
-        self.contexts.insert(name.to_owned(), Context::new(settings));
+        self.contexts
+            .insert(name.to_owned(), Context::new(settings));
         Ok(())
     }
 
@@ -574,7 +607,9 @@ impl Session {
     fn skip_silent(&mut self) {
         for context in self.contexts.values_mut() {
             while context.utterances.front().is_some_and(Utterance::is_silent) {
-                let Some(utterance) = context.utterances.pop_front() else { break };
+                let Some(utterance) = context.utterances.pop_front() else {
+                    break;
+                };
                 let place = utterance.place.clone();
                 let skipped = json!({
                     "type": "input.skipped",
@@ -683,7 +718,10 @@ fn closing() -> Fault {
 
 fn context_exists(name: &str) -> Fault {
     let name = crate::near::quoted(name);
-    invalid("context_exists", format!("The context {name} is open already."))
+    invalid(
+        "context_exists",
+        format!("The context {name} is open already."),
+    )
 }
 
 fn context_closing(name: &str) -> Fault {
@@ -696,7 +734,10 @@ fn context_closing(name: &str) -> Fault {
 
 fn unknown_context(name: &str) -> Fault {
     let name = crate::near::quoted(name);
-    invalid("unknown_context", format!("There is no context {name} to close."))
+    invalid(
+        "unknown_context",
+        format!("There is no context {name} to close."),
+    )
 }
 
 fn too_many_contexts(limit: usize) -> Fault {

@@ -312,7 +312,9 @@ impl Utterance {
             None => Encoder::new(self.settings.format, rate).map_err(|e| codec_fault(&e))?,
         };
         let mut bytes = Vec::new();
-        encoder.push(samples, &mut bytes).map_err(|e| codec_fault(&e))?;
+        encoder
+            .push(samples, &mut bytes)
+            .map_err(|e| codec_fault(&e))?;
         self.encoder = Some(encoder);
         self.queue_audio(bytes, frames);
         Ok(())
@@ -376,5 +378,9 @@ fn codec_fault(error: &codecs::Error) -> Fault {
         codecs::Kind::Invalid => Kind::Invalid,
         _ => Kind::Internal,
     };
-    Fault::new(kind, "encoding_failed", format!("The audio could not be encoded: {error}."))
+    Fault::new(
+        kind,
+        "encoding_failed",
+        format!("The audio could not be encoded: {error}."),
+    )
 }

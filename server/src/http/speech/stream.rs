@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use codecs::SampleRate;
 use codecs::audio::{Encoder, Format};
-use engine::{Engine, Feed, Output, Outputs, Time, Usage};
+use engine::{Engine, Feed, Finish, Output, Outputs, Time, Usage};
 use futures_core::Stream;
 use serde_json::json;
 use session::{Fault, Kind};
@@ -181,6 +181,10 @@ impl Speech {
                 Some(Output::Audio { samples, start, rate, at }) => {
                     self.take_audio(samples, start, rate, at)?;
                 }
+                Some(Output::Done {
+                    finish: Finish::Length,
+                    ..
+                }) => return Poll::Ready(Err(bridge::cut_off())),
                 Some(Output::Done { usage, .. }) => {
                     self.finish_stats(&usage);
                     return Poll::Ready(Ok(false));
