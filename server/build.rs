@@ -24,7 +24,11 @@ fn main() -> io::Result<()> {
     files.sort();
     let mut table = String::from("static ASSETS: &[Asset] = &[\n");
     for file in &files {
-        let name = file.strip_prefix(&dist).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        let name = file
+            .strip_prefix(&dist)
+            .unwrap_or(file)
+            .to_string_lossy()
+            .replace('\\', "/");
         let path = fs::canonicalize(file)?;
         let mut hasher = DefaultHasher::new();
         fs::read(file)?.hash(&mut hasher);
@@ -48,7 +52,9 @@ fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         } else if files.len() < MOST_FILES {
             files.push(path);
         } else {
-            return Err(io::Error::other("web/dist holds too many files to be the page"));
+            return Err(io::Error::other(
+                "web/dist holds too many files to be the page",
+            ));
         }
     }
     Ok(())

@@ -32,6 +32,8 @@ mod handle;
 pub use config::{Config, Limits, ModelConfig, Placement};
 pub use engine::Engine;
 pub use error::{Error, Kind, Result};
+/// What runs in what order; for drawing a model's graph.
+pub use graph;
 pub use graph::Graph;
 pub use handle::{
     Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Time,

@@ -102,7 +102,10 @@ impl Admission {
             Some(gate) => Some(gate.enter().ok_or_else(|| key_full(gate.limit()))?),
             None => None,
         };
-        let stream = self.streams.enter().ok_or_else(|| full(self.streams.limit(), "streams"))?;
+        let stream = self
+            .streams
+            .enter()
+            .ok_or_else(|| full(self.streams.limit(), "streams"))?;
         Ok(Admitted {
             _stream: stream,
             _key: own,
@@ -114,7 +117,9 @@ impl Admission {
     /// # Errors
     /// [`Kind::Unavailable`] when there are as many as there may be.
     pub fn socket(&self) -> Result<Place, Fault> {
-        self.sockets.enter().ok_or_else(|| full(self.sockets.limit(), "sockets"))
+        self.sockets
+            .enter()
+            .ok_or_else(|| full(self.sockets.limit(), "sockets"))
     }
 }
 

@@ -79,13 +79,18 @@ pub(crate) struct Loaded {
 
 impl std::fmt::Debug for Loaded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Loaded").field("catalog", &self.catalog).finish_non_exhaustive()
+        f.debug_struct("Loaded")
+            .field("catalog", &self.catalog)
+            .finish_non_exhaustive()
     }
 }
 
 impl App {
     fn new(config: Config) -> Self {
-        let per_key = config.auth.streams_per_key.map(|limit| (limit, config.auth.keys.len()));
+        let per_key = config
+            .auth
+            .streams_per_key
+            .map(|limit| (limit, config.auth.keys.len()));
         let limits = &config.limits;
         Self {
             metrics: Arc::new(Metrics::new()),
@@ -216,10 +221,19 @@ impl Server {
 fn load(app: &App, config: engine::Config) -> Result<(), Error> {
     let engine = Engine::start(config)?;
     let catalog = Arc::new(bridge::catalog(engine.models()));
-    #[expect(clippy::disallowed_methods, reason = "a driver: when the models were loaded")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a driver: when the models were loaded"
+    )]
     let now = std::time::SystemTime::now();
-    let at = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let _ = app.loaded.set(Loaded { engine, catalog, at });
+    let at = now
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let _ = app.loaded.set(Loaded {
+        engine,
+        catalog,
+        at,
+    });
     Ok(())
 }
 
@@ -294,7 +308,9 @@ async fn serve(stream: TcpStream, router: axum::Router, app: Arc<App>, _place: P
         .header_read_timeout(seconds(limits.head_seconds))
         .max_buf_size(limits.head_bytes);
     app.metrics.connections.inc();
-    let connection = builder.serve_connection(io, TowerToHyperService::new(router)).with_upgrades();
+    let connection = builder
+        .serve_connection(io, TowerToHyperService::new(router))
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,
@@ -326,7 +342,11 @@ mod tests {
     fn what_a_refused_connection_hears_is_as_long_as_it_says() {
         let text = std::str::from_utf8(FULL).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        assert!(
+            head.contains(&format!("content-length: {}", body.len())),
+            "{}",
+            body.len()
+        );
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!(body["error"]["code"], "overloaded");
     }

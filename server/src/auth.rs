@@ -90,17 +90,28 @@ mod tests {
         let check = |name, value| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));
-            keys.check(&headers).map(|caller| caller.key).map_err(|fault| fault.code)
+            keys.check(&headers)
+                .map(|caller| caller.key)
+                .map_err(|fault| fault.code)
         };
         assert_eq!(check(AUTHORIZATION, "Bearer two"), Ok(Some(1)));
         assert_eq!(check(AUTHORIZATION, "bearer one"), Ok(Some(0)));
         assert_eq!(check(AUTHORIZATION, "Bearer on"), Err("invalid_api_key"));
         assert_eq!(check(AUTHORIZATION, "Basic one"), Err("missing_api_key"));
         assert_eq!(
-            check(SEC_WEBSOCKET_PROTOCOL, "realtime, openai-insecure-api-key.one"),
+            check(
+                SEC_WEBSOCKET_PROTOCOL,
+                "realtime, openai-insecure-api-key.one"
+            ),
             Ok(Some(0))
         );
-        assert_eq!(keys.check(&HeaderMap::new()).unwrap_err().code, "missing_api_key");
-        assert_eq!(Keys::new(vec![]).check(&HeaderMap::new()), Ok(Caller::default()));
+        assert_eq!(
+            keys.check(&HeaderMap::new()).unwrap_err().code,
+            "missing_api_key"
+        );
+        assert_eq!(
+            Keys::new(vec![]).check(&HeaderMap::new()),
+            Ok(Caller::default())
+        );
     }
 }

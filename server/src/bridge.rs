@@ -1,6 +1,6 @@
 //! Between what the session knows and what the engine knows; the only place that names both.
 
-use engine::{Finish, Job, Kind as EngineKind, Options, Output, Usage};
+use engine::{Finish, Job, Kind as EngineKind, Options, Output, Time, Usage};
 use session::catalog::{Catalog, Model};
 use session::speech::{Event, Word};
 use session::{Fault, Kind, Settings};
@@ -45,9 +45,13 @@ pub(crate) fn fault(error: &engine::Error) -> Fault {
 
 /// Wall time from the first model step to the last, over the audio's time.
 pub(crate) fn rtf(usage: &Usage, rate: u32) -> Option<f64> {
-    let nanos = usage.last_step_at?.as_nanos().saturating_sub(usage.first_step_at?.as_nanos());
     let audio = seconds_of(usage.output_samples, rate)?;
-    Some(std::time::Duration::from_nanos(nanos).as_secs_f64() / audio)
+    Some(between(usage.first_step_at?, usage.last_step_at?) / audio)
+}
+
+/// Seconds from `a` to `b`; 0 if `b` is earlier.
+pub(crate) fn between(a: Time, b: Time) -> f64 {
+    b.since(a).as_secs_f64()
 }
 
 /// How long this many samples sound, in seconds; none for no samples.
@@ -92,7 +96,11 @@ pub(crate) fn cut_off() -> Fault {
 
 /// A fault of our own.
 pub(crate) fn internal(error: &dyn std::fmt::Display) -> Fault {
-    Fault::new(Kind::Internal, "internal_error", format!("The server failed: {error}."))
+    Fault::new(
+        Kind::Internal,
+        "internal_error",
+        format!("The server failed: {error}."),
+    )
 }
 
 fn word(mark: &engine::WordMark) -> Word {

@@ -230,7 +230,10 @@ impl Config {
             ("limits.buffered_chars", l.buffered_chars),
             ("workers", self.workers),
             ("models (how many)", self.models.len()),
-            ("auth.streams_per_key", self.auth.streams_per_key.unwrap_or(1)),
+            (
+                "auth.streams_per_key",
+                self.auth.streams_per_key.unwrap_or(1),
+            ),
         ];
         for (key, value) in counts {
             if value == 0 {
@@ -238,7 +241,11 @@ impl Config {
             }
         }
         if l.head_bytes < 8192 {
-            return Err(range("limits.head_bytes", l.head_bytes, "at least 8192 is needed"));
+            return Err(range(
+                "limits.head_bytes",
+                l.head_bytes,
+                "at least 8192 is needed",
+            ));
         }
         let seconds = [
             ("limits.head_seconds", l.head_seconds),
@@ -259,7 +266,11 @@ impl Config {
             return Err(range("limits.drain_seconds", l.drain_seconds, accepted));
         }
         if self.auth.keys.iter().any(|key| key.trim().is_empty()) {
-            return Err(range("auth.keys", "an empty key", "a key has at least one character"));
+            return Err(range(
+                "auth.keys",
+                "an empty key",
+                "a key has at least one character",
+            ));
         }
         Ok(())
     }
@@ -328,7 +339,9 @@ mod tests {
             let error = Config::parse(text).unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
         }
-        let error = Config::parse("[limits]\ninput_char = 3").unwrap_err().to_string();
+        let error = Config::parse("[limits]\ninput_char = 3")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("`limits.input_char`"), "{error}");
     }
 

@@ -67,7 +67,10 @@ impl Ending {
             Self::Cancelled => "cancelled",
             Self::Failed => "failed",
         };
-        StreamLabels { door: door.name(), end }
+        StreamLabels {
+            door: door.name(),
+            end,
+        }
     }
 }
 
@@ -144,7 +147,11 @@ impl Metrics {
         let metrics = Self {
             registry: Mutex::new(Registry::default()),
             http_requests: add(&mut r, "http_requests", "Answered HTTP requests"),
-            refused: add(&mut r, "http_refusals", "HTTP requests answered by 4xx or 5xx"),
+            refused: add(
+                &mut r,
+                "http_refusals",
+                "HTTP requests answered by 4xx or 5xx",
+            ),
             streams: add(&mut r, "streams", "Utterances by how they ended"),
             active: add(&mut r, "streams_active", "Utterances being spoken"),
             sockets: add(&mut r, "sockets_active", "Open speech sockets"),
@@ -232,7 +239,10 @@ impl Stream {
 
     pub(crate) fn handed_over(&self, seconds: f64) {
         let labels = self.door.labels();
-        self.metrics.handover.get_or_create(&labels).observe(seconds);
+        self.metrics
+            .handover
+            .get_or_create(&labels)
+            .observe(seconds);
     }
 
     pub(crate) fn audio(&self, seconds: f64) {
@@ -270,13 +280,33 @@ impl EngineMetrics {
             open: add(r, "requests_open", "Requests that the engine holds"),
             ended: add(r, "requests", "Requests by how they ended in the engine"),
             steps: add(r, "engine_steps", "Steps of a node"),
-            members: add(r, "engine_step_members", "Requests in a node's steps, summed"),
-            failures: add(r, "engine_step_failures", "Requests that failed in a node's steps"),
+            members: add(
+                r,
+                "engine_step_members",
+                "Requests in a node's steps, summed",
+            ),
+            failures: add(
+                r,
+                "engine_step_failures",
+                "Requests that failed in a node's steps",
+            ),
             busy: add(r, "engine_busy_seconds", "Time spent in a node's steps"),
-            after_cancel: add(r, "engine_steps_after_cancel", "Steps started after a cancel"),
-            buffered: add(r, "engine_buffered_items", "Items waiting on streaming edges"),
+            after_cancel: add(
+                r,
+                "engine_steps_after_cancel",
+                "Steps started after a cancel",
+            ),
+            buffered: add(
+                r,
+                "engine_buffered_items",
+                "Items waiting on streaming edges",
+            ),
             ready: add(r, "engine_ready", "Requests that wait for a step"),
-            requests: add(r, "engine_worker_requests", "Requests that have anything on a worker"),
+            requests: add(
+                r,
+                "engine_worker_requests",
+                "Requests that have anything on a worker",
+            ),
             states: add(r, "engine_states", "Per-request states of nodes"),
         }
     }
@@ -302,13 +332,18 @@ impl EngineMetrics {
             set(&self.members.get_or_create(&labels), node.members);
             set(&self.failures.get_or_create(&labels), node.failures);
             let busy = self.busy.get_or_create(&labels);
-            busy.inner().store(node.busy.as_secs_f64().to_bits(), Ordering::Relaxed);
+            busy.inner()
+                .store(node.busy.as_secs_f64().to_bits(), Ordering::Relaxed);
         }
         for (worker, gauges) in snapshot.workers.iter().enumerate() {
             let labels = WorkerLabels { worker };
-            self.buffered.get_or_create(&labels).set(count(gauges.buffered));
+            self.buffered
+                .get_or_create(&labels)
+                .set(count(gauges.buffered));
             self.ready.get_or_create(&labels).set(count(gauges.ready));
-            self.requests.get_or_create(&labels).set(count(gauges.requests));
+            self.requests
+                .get_or_create(&labels)
+                .set(count(gauges.requests));
             self.states.get_or_create(&labels).set(count(gauges.states));
         }
     }
@@ -354,8 +389,14 @@ mod tests {
         drop(stream);
         let text = metrics.render(None);
         assert!(text.contains(&format!("{active}0\n")), "{text}");
-        assert!(text.contains("promenade_streams_total{door=\"http\",end=\"done\"} 1\n"), "{text}");
-        assert!(text.contains("promenade_first_chunk_handover_seconds_count"), "{text}");
+        assert!(
+            text.contains("promenade_streams_total{door=\"http\",end=\"done\"} 1\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("promenade_first_chunk_handover_seconds_count"),
+            "{text}"
+        );
         assert!(text.ends_with("# EOF\n"));
     }
 

@@ -37,11 +37,16 @@ impl Connection {
             return written;
         }
         let stall = self.stall;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall)));
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(stall)));
         if waiting.as_mut().poll(context).is_ready() {
             // Armed again, so that whoever ignores the error waits again.
             waiting.as_mut().reset(Instant::now() + stall);
-            return Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client takes nothing")));
+            return Poll::Ready(Err(Error::new(
+                ErrorKind::TimedOut,
+                "the client takes nothing",
+            )));
         }
         Poll::Pending
     }

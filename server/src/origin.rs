@@ -26,7 +26,11 @@ impl Origins {
         };
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let allowed = value.to_str().is_ok_and(|origin| self.allows(origin, host));
-        if allowed { Ok(Some(value.clone())) } else { Err(refused()) }
+        if allowed {
+            Ok(Some(value.clone()))
+        } else {
+            Err(refused())
+        }
     }
 
     fn allows(&self, origin: &str, host: Option<&str>) -> bool {
@@ -42,7 +46,9 @@ fn is_local(authority: &str) -> bool {
         None => authority.split(':').next().unwrap_or_default(),
     };
     name == "localhost"
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn refused() -> Fault {
@@ -71,7 +77,11 @@ mod tests {
             ("http://127.0.0.1.evil.example", false),
             ("null", false),
         ] {
-            assert_eq!(origins.allows(origin, Some("speech.test:8080")), allowed, "{origin}");
+            assert_eq!(
+                origins.allows(origin, Some("speech.test:8080")),
+                allowed,
+                "{origin}"
+            );
         }
         assert!(Origins::new(vec!["*".into()]).allows("https://evil.example", None));
     }

@@ -6,11 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use engine::graph::{stream::ChunkPolicy, Connection, Destination, Edge, Exit, Graph, Section, Walk};
+use engine::graph::{
+    Connection, Destination, Edge, Exit, Graph, Section, Walk, stream::ChunkPolicy,
+};
 use serde_json::{Value, json};
 
 /// The whole graph. See the [module](self).
-pub(crate) fn json(graph: &Graph) -> Value {
+#[must_use]
+pub fn json(graph: &Graph) -> Value {
     let mut nodes = Vec::new();
     let mut known = BTreeSet::new();
     let mut edges = Edges::default();
@@ -47,6 +50,84 @@ pub(crate) fn json(graph: &Graph) -> Value {
         "nodes": nodes,
         "edges": edges.values,
     })
+}
+
+/// The graph for Markdown pages.
+#[must_use]
+pub fn mermaid(graph: &Graph) -> String {
+    let value = json(graph);
+    let mut text = String::from("flowchart LR\n  requester((requester))\n");
+    for partition in list(&value["partitions"]) {
+        let name = word(&partition["name"]);
+        text.push_str(&format!("  subgraph {name}\n"));
+        for node in list(&value["nodes"]).filter(|node| node["partition"] == partition["name"]) {
+            text.push_str(&format!("    {0}[{0}]\n", word(&node["name"])));
+        }
+        text.push_str("  end\n");
+    }
+    for edge in list(&value["edges"]) {
+        let arrow = if edge["kind"] == "stream" {
+            "-.->"
+        } else {
+            "-->"
+        };
+        let (from, to) = (end(&edge["from"]), end(&edge["to"]));
+        text.push_str(&format!("  {from} {arrow}|{}| {to}\n", caption(edge)));
+    }
+    text
+}
+
+/// The graph for Graphviz.
+#[must_use]
+pub fn dot(graph: &Graph) -> String {
+    let value = json(graph);
+    let mut text = String::from("digraph {\n  rankdir=LR;\n  requester [shape=circle];\n");
+    for (index, partition) in list(&value["partitions"]).enumerate() {
+        let name = word(&partition["name"]);
+        text.push_str(&format!(
+            "  subgraph cluster_{index} {{\n    label={name:?};\n"
+        ));
+        for node in list(&value["nodes"]).filter(|node| node["partition"] == partition["name"]) {
+            text.push_str(&format!("    {:?} [shape=box];\n", word(&node["name"])));
+        }
+        text.push_str("  }\n");
+    }
+    for edge in list(&value["edges"]) {
+        let style = if edge["kind"] == "stream" {
+            "dashed"
+        } else {
+            "solid"
+        };
+        let (from, to) = (end(&edge["from"]), end(&edge["to"]));
+        let label = caption(edge);
+        text.push_str(&format!(
+            "  {from:?} -> {to:?} [label={label:?}, style={style}];\n"
+        ));
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn end(value: &Value) -> &str {
+    match word(value) {
+        "" => "requester",
+        name => name,
+    }
+}
+
+fn caption(edge: &Value) -> String {
+    match word(&edge["policy"]["kind"]) {
+        "" => word(&edge["port"]).to_owned(),
+        policy => format!("{}, {policy}", word(&edge["port"])),
+    }
 }
 
 /// Edges, each once.
@@ -88,7 +169,9 @@ fn pass(from: &str, edge: &Edge, edges: &mut Edges) {
 /// The edges that leave a walk.
 fn leaving(graph: &Graph, walk: &Walk, edges: &mut Edges) {
     for (node, output, leaving) in walk.leaving() {
-        let Some(node) = graph.node(node) else { continue };
+        let Some(node) = graph.node(node) else {
+            continue;
+        };
         let port = node.output_name(output);
         match leaving.to {
             Exit::Emit(modality) => edges.push(json!({
@@ -117,7 +200,9 @@ fn leaving(graph: &Graph, walk: &Walk, edges: &mut Edges) {
 }
 
 fn connection_value(graph: &Graph, from: &str, connection: &Connection) -> Value {
-    let to = graph.node(connection.node()).map_or("", |node| node.name.as_str());
+    let to = graph
+        .node(connection.node())
+        .map_or("", |node| node.name.as_str());
     json!({
         "from": from,
         "to": to,
@@ -135,10 +220,21 @@ fn policy(policy: &ChunkPolicy) -> Value {
             json!({"window": window, "stride": stride})
         }
         ChunkPolicy::LeftContext { chunk, left } => json!({"chunk": chunk, "left": left}),
-        ChunkPolicy::Ramp { first, max, left, right, .. } => {
+        ChunkPolicy::Ramp {
+            first,
+            max,
+            left,
+            right,
+            ..
+        } => {
             json!({"first": first, "max": max, "left": left, "right": right})
         }
-        ChunkPolicy::Boundary { first_min, min, max, max_wait } => json!({
+        ChunkPolicy::Boundary {
+            first_min,
+            min,
+            max,
+            max_wait,
+        } => json!({
             "first_min": first_min,
             "min": min,
             "max": max,

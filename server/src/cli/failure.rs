@@ -13,17 +13,26 @@ pub(super) struct Failure {
 impl Failure {
     /// It was tried and did not work.
     pub(super) fn failed(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), code: 1 }
+        Self {
+            message: message.to_string(),
+            code: 1,
+        }
     }
 
     /// The command line or the configuration cannot be used.
     pub(super) fn usage(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), code: 2 }
+        Self {
+            message: message.to_string(),
+            code: 2,
+        }
     }
 
     /// Weights are not there.
     pub(super) fn missing_weights(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), code: 3 }
+        Self {
+            message: message.to_string(),
+            code: 3,
+        }
     }
 
     pub(super) fn code(&self) -> ExitCode {
@@ -33,7 +42,7 @@ impl Failure {
 
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Self {
-        if error.is_missing_weights() {
+        if matches!(error, engine::Error::Load(_)) && error.to_string().contains("not installed") {
             return Self::missing_weights(format!("{error}\nrun: promenade models install"));
         }
         match error.kind() {

@@ -37,15 +37,22 @@ enum Format {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let Command::Show { model, format } = &args.command;
-    let config = Config { models: vec![model.clone()], ..Config::default() };
+    let config = Config {
+        models: vec![model.clone()],
+        ..Config::default()
+    };
     let engine = engine::Engine::start(server::engine_config(&config)?)?;
-    let served = engine.models().first().map(|info| info.id.clone()).unwrap_or_default();
+    let served = engine
+        .models()
+        .first()
+        .map(|info| info.id.clone())
+        .unwrap_or_default();
     let graph = engine
         .graph(&served)
         .ok_or_else(|| Failure::failed(format!("the model {served} has no graph")))?;
     print(&match format {
-        Format::Mermaid => engine::draw::mermaid(&graph),
-        Format::Dot => engine::draw::dot(&graph),
+        Format::Mermaid => server::walk::mermaid(&graph),
+        Format::Dot => server::walk::dot(&graph),
         Format::Json => server::walk::json(&graph).to_string(),
     });
     engine.shutdown();

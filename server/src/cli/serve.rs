@@ -32,7 +32,10 @@ pub(super) fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     let filter = EnvFilter::try_new(&config.log)
         .map_err(|error| Failure::usage(format!("`log` is {:?}: {error}", config.log)))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -46,13 +49,20 @@ async fn serve(config: Config) -> Result<ExitCode, Failure> {
     warn_if_open(&config);
     let drain_seconds = config.limits.drain_seconds;
     let mut server = Server::start(config).await?;
-    say(&format!("listening on http://{}/, loading the models", server.address()));
+    say(&format!(
+        "listening on http://{}/, loading the models",
+        server.address()
+    ));
     tokio::select! {
         ready = server.ready() => ready?,
         _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
         _ = interrupt.recv() => return Ok(ExitCode::from(130)),
     }
-    let models: Vec<&str> = server.models().iter().map(|info| info.id.as_str()).collect();
+    let models: Vec<&str> = server
+        .models()
+        .iter()
+        .map(|info| info.id.as_str())
+        .collect();
     say(&format!(
         "ready: {} at http://{}/ (interface at /docs, Ctrl-C ends it)",
         models.join(", "),
@@ -62,7 +72,9 @@ async fn serve(config: Config) -> Result<ExitCode, Failure> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    say(&format!("closing: streams have {drain_seconds} s to finish; a second signal ends them now"));
+    say(&format!(
+        "closing: streams have {drain_seconds} s to finish; a second signal ends them now"
+    ));
     tokio::select! {
         () = server.drain() => Ok(ExitCode::SUCCESS),
         _ = terminate.recv() => Ok(ExitCode::from(130)),

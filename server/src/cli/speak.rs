@@ -46,7 +46,11 @@ pub(super) struct Args {
 
 /// Where the audio goes.
 enum Sink {
-    File { file: File, format: Format, path: PathBuf },
+    File {
+        file: File,
+        format: Format,
+        path: PathBuf,
+    },
     Player(Player),
 }
 
@@ -62,10 +66,15 @@ struct Figures {
 pub(super) fn run(args: Args) -> Result<ExitCode, Failure> {
     let text = text_of(&args)?;
     if !text.is_speakable() {
-        return Err(Failure::usage("there is nothing to say: the text has no letter or digit"));
+        return Err(Failure::usage(
+            "there is nothing to say: the text has no letter or digit",
+        ));
     }
     let mut sink = Sink::open(&args.output)?;
-    let config = Config { models: vec![args.model.clone()], ..Config::default() };
+    let config = Config {
+        models: vec![args.model.clone()],
+        ..Config::default()
+    };
     let engine = Engine::start(server::engine_config(&config)?)?;
     let figures = speak(&engine, &args, text, &mut sink);
     engine.shutdown();
@@ -104,7 +113,10 @@ fn read_file(path: &Path) -> Result<String, Failure> {
     let unreadable = |error| Failure::failed(format!("cannot read {}: {error}", path.display()));
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    let read = file.take(TEXT_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    let read = file
+        .take(TEXT_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
     if read as u64 > TEXT_BYTES {
         let message = format!("{} is longer than {TEXT_BYTES} bytes", path.display());
         return Err(Failure::failed(message));
@@ -113,7 +125,11 @@ fn read_file(path: &Path) -> Result<String, Failure> {
 }
 
 fn speak(engine: &Engine, args: &Args, text: Text, sink: &mut Sink) -> Result<Figures, Failure> {
-    let model = engine.models().first().map(|info| info.id.clone()).unwrap_or_default();
+    let model = engine
+        .models()
+        .first()
+        .map(|info| info.id.clone())
+        .unwrap_or_default();
     let options = Options {
         voice: args.voice.clone(),
         speed: args.speed,
@@ -121,22 +137,34 @@ fn speak(engine: &Engine, args: &Args, text: Text, sink: &mut Sink) -> Result<Fi
         ..Options::default()
     };
     let asked_at = Some(engine.now());
-    let Handle { feed, mut outputs, .. } = engine.submit(Job { model, options })?;
+    let Handle {
+        feed, mut outputs, ..
+    } = engine.submit(Job { model, options })?;
     let feeding = std::thread::spawn(move || feed_all(&feed, text));
-    let mut figures = Figures { asked_at, ..Figures::default() };
+    let mut figures = Figures {
+        asked_at,
+        ..Figures::default()
+    };
     let mut encoder = None;
     let mut bytes = Vec::new();
     let live = std::io::stderr().is_terminal();
     loop {
         match outputs.recv_blocking(PATIENCE) {
-            Some(Output::Audio { samples, start, rate, at }) => {
+            Some(Output::Audio {
+                samples,
+                start,
+                rate,
+                at,
+            }) => {
                 figures.first_at.get_or_insert(at);
                 figures.rate = rate;
                 let mut current = match encoder.take() {
                     Some(encoder) => encoder,
                     None => new_encoder(sink.format(), rate)?,
                 };
-                current.push(&samples, &mut bytes).map_err(Failure::failed)?;
+                current
+                    .push(&samples, &mut bytes)
+                    .map_err(Failure::failed)?;
                 encoder = Some(current);
                 sink.write(&mut bytes)?;
                 if live {
@@ -149,7 +177,11 @@ fn speak(engine: &Engine, args: &Args, text: Text, sink: &mut Sink) -> Result<Fi
             }
             Some(Output::Failed(error)) => return Err(error.into()),
             Some(_) => {}
-            None => return Err(Failure::failed(format!("no audio came within {PATIENCE:?}"))),
+            None => {
+                return Err(Failure::failed(format!(
+                    "no audio came within {PATIENCE:?}"
+                )));
+            }
         }
     }
     if live {
@@ -214,7 +246,10 @@ impl Sink {
             return Player::start().map(Self::Player);
         }
         let path = PathBuf::from(name);
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let ending = path
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .unwrap_or_default();
         let format = match ending {
             "ogg" => "opus",
             "raw" => "pcm",
@@ -236,9 +271,9 @@ impl Sink {
 
     fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), Failure> {
         let written = match self {
-            Self::File { file, path, .. } => file
-                .write_all(bytes)
-                .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display()))),
+            Self::File { file, path, .. } => file.write_all(bytes).map_err(|error| {
+                Failure::failed(format!("cannot write {}: {error}", path.display()))
+            }),
             Self::Player(player) => player.write(bytes),
         };
         bytes.clear();
@@ -247,8 +282,13 @@ impl Sink {
 
     fn close(self) -> Result<(), Failure> {
         match self {
-            Self::File { file, format: Format::Wav, path } => fix_header(file)
-                .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display()))),
+            Self::File {
+                file,
+                format: Format::Wav,
+                path,
+            } => fix_header(file).map_err(|error| {
+                Failure::failed(format!("cannot write {}: {error}", path.display()))
+            }),
             Self::File { .. } => Ok(()),
             Self::Player(player) => player.finish(),
         }
@@ -257,7 +297,9 @@ impl Sink {
 
 /// A stream's header says that its length is not known; a file can say it.
 fn fix_header(mut file: File) -> std::io::Result<()> {
-    let data = file.stream_position()?.saturating_sub(wav::HEADER_BYTES as u64);
+    let data = file
+        .stream_position()?
+        .saturating_sub(wav::HEADER_BYTES as u64);
     let header = wav::file_header(Format::Wav.sample_rate(), codecs::Samples(data / 2))
         .map_err(std::io::Error::other)?;
     file.rewind()?;
@@ -265,16 +307,16 @@ fn fix_header(mut file: File) -> std::io::Result<()> {
 }
 
 fn report(figures: &Figures, output: &str) {
-    let seconds = |from: Option<Time>, to: Option<Time>| {
-        let nanos = to?.as_nanos().saturating_sub(from?.as_nanos());
-        Some(Duration::from_nanos(nanos).as_secs_f64())
-    };
+    let seconds = |from: Option<Time>, to: Option<Time>| Some(to?.since(from?).as_secs_f64());
     let audio = audio_seconds(figures.usage.output_samples, figures.rate);
     if output != "play" {
         say(&format!("wrote {output}: {audio:.2} s of audio"));
     }
     if let Some(ttfc) = seconds(figures.asked_at, figures.first_at) {
-        say(&format!("TTFC {:.0} ms = first audio handed over - text handed in", ttfc * 1e3));
+        say(&format!(
+            "TTFC {:.0} ms = first audio handed over - text handed in",
+            ttfc * 1e3
+        ));
     }
     let usage = &figures.usage;
     if let Some(busy) = seconds(usage.first_step_at, usage.last_step_at).filter(|_| audio > 0.0) {

@@ -3,7 +3,9 @@
 //! Everything is served from this origin and nothing else is loaded. Without a built page, `/`
 //! says how to build it.
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 
@@ -55,7 +57,10 @@ fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
         (CACHE_CONTROL, "no-cache"),
         (ETAG, asset.etag),
     ];
-    if headers.get(IF_NONE_MATCH).is_some_and(|tag| tag.as_bytes() == asset.etag.as_bytes()) {
+    if headers
+        .get(IF_NONE_MATCH)
+        .is_some_and(|tag| tag.as_bytes() == asset.etag.as_bytes())
+    {
         return (StatusCode::NOT_MODIFIED, fixed).into_response();
     }
     (fixed, asset.bytes).into_response()

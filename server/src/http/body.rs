@@ -31,13 +31,18 @@ pub(crate) async fn read_json(
         Err(_) => Err(Fault::new(
             Kind::Slow,
             "body_timeout",
-            format!("The body did not arrive within {} s.", patience.as_secs_f64()),
+            format!(
+                "The body did not arrive within {} s.",
+                patience.as_secs_f64()
+            ),
         )),
     }
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
-    let given = headers.get(CONTENT_TYPE).map_or("none", |value| value.to_str().unwrap_or("?"));
+    let given = headers
+        .get(CONTENT_TYPE)
+        .map_or("none", |value| value.to_str().unwrap_or("?"));
     let essence = given.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
@@ -45,7 +50,10 @@ fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
     Err(Fault::new(
         Kind::MediaType,
         "unsupported_media_type",
-        format!("Expected 'Content-Type: application/json', but got {}.", near::quoted(given)),
+        format!(
+            "Expected 'Content-Type: application/json', but got {}.",
+            near::quoted(given)
+        ),
     ))
 }
 

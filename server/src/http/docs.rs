@@ -40,8 +40,12 @@ mod tests {
     #[test]
     fn every_route_is_described_and_nothing_else() {
         let description = description();
-        let mut described: Vec<&str> =
-            description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut described: Vec<&str> = description["paths"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         let mut routes = ROUTES.to_vec();
         described.sort_unstable();
         routes.sort_unstable();

@@ -95,7 +95,10 @@ mod tests {
             assert_eq!(fault.wire_type(), wire_type);
             let response = Failure(fault).into_response();
             assert_eq!(response.status().as_u16(), expected);
-            assert_eq!(response.headers().contains_key(RETRY_AFTER), matches!(expected, 429 | 503));
+            assert_eq!(
+                response.headers().contains_key(RETRY_AFTER),
+                matches!(expected, 429 | 503)
+            );
         }
     }
 

@@ -21,31 +21,41 @@ pub(super) async fn draw(
 ) -> Result<Response, Failure> {
     let loaded = app.loaded()?;
     let model = loaded.catalog.model(Some(&id))?;
-    let graph = loaded.engine.graph(&model.id).ok_or_else(|| {
-        Fault::new(Kind::Internal, "internal_error", "The model has no graph.")
-    })?;
+    let graph = loaded
+        .engine
+        .graph(&model.id)
+        .ok_or_else(|| Fault::new(Kind::Internal, "internal_error", "The model has no graph."))?;
     let text = |kind: &'static str, text: String| ([(CONTENT_TYPE, kind)], text).into_response();
     Ok(match format(query.as_deref())? {
-        "dot" => text("text/vnd.graphviz; charset=utf-8", engine::draw::dot(&graph)),
+        "dot" => text("text/vnd.graphviz; charset=utf-8", crate::walk::dot(&graph)),
         "json" => Json(crate::walk::json(&graph)).into_response(),
-        _ => text("text/vnd.mermaid; charset=utf-8", engine::draw::mermaid(&graph)),
+        _ => text(
+            "text/vnd.mermaid; charset=utf-8",
+            crate::walk::mermaid(&graph),
+        ),
     })
 }
 
 fn format(query: Option<&str>) -> Result<&'static str, Fault> {
     let pairs = query.unwrap_or_default().split('&');
-    let Some(wanted) = pairs.filter_map(|pair| pair.strip_prefix("format=")).next_back() else {
+    let Some(wanted) = pairs
+        .filter_map(|pair| pair.strip_prefix("format="))
+        .next_back()
+    else {
         return Ok("mermaid");
     };
-    FORMATS.into_iter().find(|format| *format == wanted).ok_or_else(|| {
-        Fault::field(
-            "format",
-            "invalid_value",
-            format!(
-                "Invalid value for 'format': {}. Accepted are: {}.",
-                near::quoted(wanted),
-                FORMATS.join(", ")
-            ),
-        )
-    })
+    FORMATS
+        .into_iter()
+        .find(|format| *format == wanted)
+        .ok_or_else(|| {
+            Fault::field(
+                "format",
+                "invalid_value",
+                format!(
+                    "Invalid value for 'format': {}. Accepted are: {}.",
+                    near::quoted(wanted),
+                    FORMATS.join(", ")
+                ),
+            )
+        })
 }

@@ -19,7 +19,12 @@ pub(super) async fn health() -> Json<Value> {
 /// 200 when a request would be let in; 503 with the reason otherwise.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Value>, Failure> {
     let loaded = app.loaded()?;
-    let models: Vec<&str> = loaded.catalog.models.iter().map(|m| m.id.as_str()).collect();
+    let models: Vec<&str> = loaded
+        .catalog
+        .models
+        .iter()
+        .map(|m| m.id.as_str())
+        .collect();
     Ok(Json(json!({"status": "ready", "models": models})))
 }
 

@@ -104,14 +104,19 @@ async fn keyed(app: &App, mut request: Request, next: Next) -> Response {
 
 /// The route's pattern: one of a known few, whatever the path.
 fn label(request: &Request) -> &'static str {
-    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let matched = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(MatchedPath::as_str);
     let known = matched.and_then(|path| ROUTES.into_iter().find(|route| *route == path));
     known.unwrap_or("other")
 }
 
 fn is_preflight(request: &Request) -> bool {
     request.method() == Method::OPTIONS
-        && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+        && request
+            .headers()
+            .contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 fn preflight() -> Response {
@@ -126,7 +131,10 @@ fn preflight() -> Response {
 fn with_origin(mut response: Response, origin: HeaderValue) -> Response {
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(EXPOSED),
+    );
     headers.append(VARY, HeaderValue::from_static("origin"));
     response
 }

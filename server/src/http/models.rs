@@ -30,7 +30,11 @@ pub(super) async fn retrieve(
 ) -> Result<Json<Value>, Failure> {
     let loaded = app.loaded()?;
     let found = loaded.catalog.model(Some(&id))?;
-    let info = loaded.engine.models().iter().find(|info| info.id == found.id);
+    let info = loaded
+        .engine
+        .models()
+        .iter()
+        .find(|info| info.id == found.id);
     Ok(Json(info.map_or(Value::Null, |info| model(info, loaded))))
 }
 
@@ -39,8 +43,12 @@ pub(super) async fn voices(State(app): State<Arc<App>>) -> Result<Json<Value>, F
     let loaded = app.loaded()?;
     let models = loaded.engine.models();
     let all: Vec<Value> = models.iter().flat_map(voices_of).collect();
-    let default = models.first().and_then(|info| info.default_voice.as_deref());
-    Ok(Json(json!({"voices": all, "aliases": aliases(&STOCK_VOICES, default)})))
+    let default = models
+        .first()
+        .and_then(|info| info.default_voice.as_deref());
+    Ok(Json(
+        json!({"voices": all, "aliases": aliases(&STOCK_VOICES, default)}),
+    ))
 }
 
 fn voices_of(info: &ModelInfo) -> impl Iterator<Item = Value> + '_ {
@@ -79,5 +87,9 @@ fn model(info: &ModelInfo, loaded: &Loaded) -> Value {
 
 /// Stock names with what they lead to.
 fn aliases(names: &[&str], target: Option<&str>) -> Value {
-    names.iter().map(|name| ((*name).to_owned(), json!(target))).collect::<serde_json::Map<_, _>>().into()
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), json!(target)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }

@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use engine::{Engine, Time};
+use engine::Engine;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt, StreamExt};
 use session::speech::{Body, Command, Config, Event, Frame, Session, UtteranceId};
@@ -128,11 +128,14 @@ impl Driver {
         };
         let phase_watched = self.phase != Phase::Stopping;
         let has_frames = self.session.has_frames();
+        for (id, speaker) in &mut self.speakers {
+            speaker.wanted = self.session.wants(*id);
+        }
         let app = Arc::clone(&self.app);
         tokio::select! {
             progress = out.progress(has_frames) => Wake::Progress(progress),
             message = stream.next() => Wake::Message(message),
-            (id, news) = next_news(&self.session, &mut self.speakers) => Wake::News(id, news),
+            (id, news) = next_news(&mut self.speakers) => Wake::News(id, news),
             () = sleep_until(deadline) => Wake::Deadline,
             () = app.drain.reached(next_phase), if phase_watched => Wake::Phase(next_phase),
         }
@@ -176,7 +179,9 @@ impl Driver {
         match news {
             News::Fed => self.session.handle_fed(now, id),
             News::Output(output) => {
-                let Some(speaker) = self.speakers.get_mut(&id) else { return };
+                let Some(speaker) = self.speakers.get_mut(&id) else {
+                    return;
+                };
                 speaker.note(&output);
                 let event = match bridge::event(&output, speaker.rate) {
                     Ok(Some(event)) => event,
@@ -215,20 +220,34 @@ impl Driver {
     fn execute(&mut self, command: Command) {
         let now = self.now();
         match command {
-            Command::Open { utterance, settings } => {
-                let opened = self.app.admission.stream(self.caller.key).and_then(|admitted| {
-                    let submitted = self.engine.submit(bridge::job(&settings));
-                    let handle = submitted.map_err(|error| bridge::fault(&error))?;
-                    let rate = rate_of(&self.engine, &settings.model);
-                    let stats = self.app.metrics.stream(Door::Ws);
-                    Ok(Speaker::new(handle, admitted, stats, rate, self.engine.now()))
-                });
+            Command::Open {
+                utterance,
+                settings,
+            } => {
+                let opened = self
+                    .app
+                    .admission
+                    .stream(self.caller.key)
+                    .and_then(|admitted| {
+                        let submitted = self.engine.submit(bridge::job(&settings));
+                        let handle = submitted.map_err(|error| bridge::fault(&error))?;
+                        let rate = rate_of(&self.engine, &settings.model);
+                        let stats = self.app.metrics.stream(Door::Ws);
+                        Ok(Speaker::new(
+                            handle,
+                            admitted,
+                            stats,
+                            rate,
+                            self.engine.now(),
+                        ))
+                    });
                 match opened {
                     Ok(speaker) => {
                         self.speakers.insert(utterance, speaker);
                     }
                     Err(fault) => {
-                        self.session.handle_event(now, utterance, Event::Failed(fault));
+                        self.session
+                            .handle_event(now, utterance, Event::Failed(fault));
                     }
                 }
             }
@@ -266,10 +285,16 @@ impl Out {
         poll_fn(|context| {
             let mut sink = Pin::new(&mut self.sink);
             if self.flushing {
-                return sink.as_mut().poll_flush(context).map_ok(|()| Progress::Flushed);
+                return sink
+                    .as_mut()
+                    .poll_flush(context)
+                    .map_ok(|()| Progress::Flushed);
             }
             if has_frames {
-                return sink.as_mut().poll_ready(context).map_ok(|()| Progress::Ready);
+                return sink
+                    .as_mut()
+                    .poll_ready(context)
+                    .map_ok(|()| Progress::Ready);
             }
             Poll::Pending
         })
@@ -277,14 +302,11 @@ impl Out {
     }
 }
 
-/// News of any utterance that the session wants to hear of.
-async fn next_news(
-    session: &Session,
-    speakers: &mut BTreeMap<UtteranceId, Speaker>,
-) -> (UtteranceId, News) {
+/// News of any utterance; its outputs only if the session wants to hear of them.
+async fn next_news(speakers: &mut BTreeMap<UtteranceId, Speaker>) -> (UtteranceId, News) {
     poll_fn(|context| {
         for (id, speaker) in speakers.iter_mut() {
-            if let Poll::Ready(news) = speaker.poll(session.wants(*id), context) {
+            if let Poll::Ready(news) = speaker.poll(context) {
                 return Poll::Ready((*id, news));
             }
         }
@@ -330,9 +352,4 @@ fn close(code: u16, reason: &'static str) -> Message {
         code,
         reason: reason.into(),
     }))
-}
-
-/// Seconds from `a` to `b`; 0 if `b` is earlier.
-pub(super) fn between(a: Time, b: Time) -> f64 {
-    Duration::from_nanos(b.as_nanos().saturating_sub(a.as_nanos())).as_secs_f64()
 }

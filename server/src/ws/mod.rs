@@ -45,7 +45,9 @@ pub(crate) async fn open(
         .max_frame_size(bytes)
         .on_upgrade(move |socket| async move {
             app.metrics.sockets.inc();
-            Driver::new(Arc::clone(&app), engine, caller, config).run(socket).await;
+            Driver::new(Arc::clone(&app), engine, caller, config)
+                .run(socket)
+                .await;
             app.metrics.sockets.dec();
             drop((place, inside));
         }))

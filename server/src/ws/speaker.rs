@@ -7,7 +7,6 @@ use engine::{Feed, FeedError, Handle, Output, Outputs, Time};
 use futures_core::Stream;
 use session::{Fault, Kind};
 
-use super::driver::between;
 use crate::admission::Admitted;
 use crate::bridge;
 use crate::metrics;
@@ -28,6 +27,8 @@ pub(super) struct Speaker {
     feeding: Option<Pin<Box<dyn Future<Output = Result<(), FeedError>> + Send>>>,
     outputs: Outputs,
     pub(super) rate: u32,
+    /// Whether the session takes its outputs now.
+    pub(super) wanted: bool,
     stats: metrics::Stream,
     _admitted: Admitted,
     begun_at: Time,
@@ -50,6 +51,7 @@ impl Speaker {
             feeding: None,
             outputs: handle.outputs,
             rate,
+            wanted: false,
             stats,
             _admitted: admitted,
             begun_at: now,
@@ -85,7 +87,7 @@ impl Speaker {
     }
 
     /// The next news; of its outputs only if they are wanted.
-    pub(super) fn poll(&mut self, wanted: bool, context: &mut Context<'_>) -> Poll<News> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<News> {
         if let Some(feeding) = &mut self.feeding
             && let Poll::Ready(fed) = feeding.as_mut().poll(context)
         {
@@ -103,7 +105,7 @@ impl Speaker {
                 Err(_) => {}
             }
         }
-        if !wanted || self.is_over {
+        if !self.wanted || self.is_over {
             return Poll::Pending;
         }
         match ready!(Pin::new(&mut self.outputs).poll_next(context)) {
@@ -111,7 +113,11 @@ impl Speaker {
             None => {
                 self.is_over = true;
                 let message = "The model stopped without an end.";
-                Poll::Ready(News::Failed(Fault::new(Kind::Internal, "cut_short", message)))
+                Poll::Ready(News::Failed(Fault::new(
+                    Kind::Internal,
+                    "cut_short",
+                    message,
+                )))
             }
         }
     }
@@ -119,15 +125,19 @@ impl Speaker {
     /// Measures an output before it is told to the session.
     pub(super) fn note(&mut self, output: &Output) {
         match output {
-            Output::Audio { samples, rate, at, .. } => {
+            Output::Audio {
+                samples, rate, at, ..
+            } => {
                 self.rate = *rate;
                 self.first_at.get_or_insert(*at);
                 let length = samples.len() as u64;
-                self.stats.audio(bridge::seconds_of(length, *rate).unwrap_or_default());
+                self.stats
+                    .audio(bridge::seconds_of(length, *rate).unwrap_or_default());
             }
             Output::Done { usage, .. } => {
                 self.is_over = true;
-                self.stats.done(usage.input_chars, bridge::rtf(usage, self.rate));
+                self.stats
+                    .done(usage.input_chars, bridge::rtf(usage, self.rate));
             }
             Output::Failed(_) => {
                 self.is_over = true;
@@ -140,8 +150,8 @@ impl Speaker {
     /// The frame with the first audio is on its way.
     pub(super) fn first_sent(&mut self, now: Time) {
         if let Some(at) = self.first_at.filter(|_| !self.is_first_sent) {
-            self.stats.handed_over(between(at, now));
-            self.stats.first_chunk(between(self.begun_at, now));
+            self.stats.handed_over(bridge::between(at, now));
+            self.stats.first_chunk(bridge::between(self.begun_at, now));
         }
         self.is_first_sent = true;
     }

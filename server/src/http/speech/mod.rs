@@ -69,7 +69,10 @@ fn begin(app: &Arc<App>, loaded: &Loaded, caller: Caller, ask: &Ask) -> Result<S
     let admitted = app.admission.stream(caller.key)?;
     let now = loaded.engine.now();
     let job = bridge::job(&ask.settings);
-    let handle = loaded.engine.submit(job).map_err(|error| bridge::fault(&error))?;
+    let handle = loaded
+        .engine
+        .submit(job)
+        .map_err(|error| bridge::fault(&error))?;
     let Handle { feed, outputs, .. } = handle;
     let (door, framing) = if ask.sse {
         (Door::Sse, Framing::Events)
@@ -161,9 +164,17 @@ fn error_event(fault: &Fault) -> Bytes {
 }
 
 fn closing() -> Fault {
-    Fault::new(Kind::Unavailable, "server_closing", "The server is closing.")
+    Fault::new(
+        Kind::Unavailable,
+        "server_closing",
+        "The server is closing.",
+    )
 }
 
 fn too_long() -> Fault {
-    Fault::new(Kind::Cancelled, "stream_timeout", "The answer took longer than it may.")
+    Fault::new(
+        Kind::Cancelled,
+        "stream_timeout",
+        "The answer took longer than it may.",
+    )
 }

@@ -178,7 +178,12 @@ impl Speech {
             }
             let output = ready!(Pin::new(&mut self.outputs).poll_next(context));
             match output {
-                Some(Output::Audio { samples, start, rate, at }) => {
+                Some(Output::Audio {
+                    samples,
+                    start,
+                    rate,
+                    at,
+                }) => {
                     self.take_audio(samples, start, rate, at)?;
                 }
                 Some(Output::Done {
@@ -209,18 +214,27 @@ impl Speech {
             self.encoder = Some(encoder.map_err(|error| bridge::internal(&error))?);
             self.rate = rate;
         }
-        let playout = self.playout.get_or_insert(Playout { from: at, stalled: false });
+        let playout = self.playout.get_or_insert(Playout {
+            from: at,
+            stalled: false,
+        });
         if playout.is_late(start, rate, at) {
             self.stats.stalled();
         }
         let length = samples.len() as u64;
-        self.stats.audio(bridge::seconds_of(length, rate).unwrap_or_default());
-        self.chunk = Some(Chunk { samples, next: 0, at });
+        self.stats
+            .audio(bridge::seconds_of(length, rate).unwrap_or_default());
+        self.chunk = Some(Chunk {
+            samples,
+            next: 0,
+            at,
+        });
         Ok(())
     }
 
     fn finish_stats(&mut self, usage: &Usage) {
-        self.stats.done(usage.input_chars, bridge::rtf(usage, self.rate));
+        self.stats
+            .done(usage.input_chars, bridge::rtf(usage, self.rate));
         self.usage = Some(*usage);
     }
 
@@ -232,7 +246,9 @@ impl Speech {
         };
         let end = chunk.samples.len().min(chunk.next + SLICE);
         let slice = &chunk.samples[chunk.next..end];
-        encoder.push(slice, &mut bytes).map_err(|error| bridge::internal(&error))?;
+        encoder
+            .push(slice, &mut bytes)
+            .map_err(|error| bridge::internal(&error))?;
         chunk.next = end;
         let at = chunk.at;
         if end == chunk.samples.len() {
@@ -242,8 +258,8 @@ impl Speech {
         if !self.has_sent && !bytes.is_empty() {
             self.has_sent = true;
             let now = self.engine.now();
-            self.stats.handed_over(between(at, now));
-            self.stats.first_chunk(between(self.begun_at, now));
+            self.stats.handed_over(bridge::between(at, now));
+            self.stats.first_chunk(bridge::between(self.begun_at, now));
         }
         Ok(bytes)
     }
@@ -253,7 +269,9 @@ impl Speech {
         self.state = State::Over;
         let mut bytes = Vec::new();
         if let Some(encoder) = self.encoder.take() {
-            encoder.finish(&mut bytes).map_err(|error| bridge::internal(&error))?;
+            encoder
+                .finish(&mut bytes)
+                .map_err(|error| bridge::internal(&error))?;
         }
         match self.framing {
             Framing::Plain => Ok((!bytes.is_empty()).then(|| bytes.into())),
@@ -330,7 +348,10 @@ impl Stream for Speech {
         // Running => Over
         this.state = State::Over;
         this.stats.failed();
-        tracing::warn!(code = fault.code, "an answer failed after it had begun: {fault}");
+        tracing::warn!(
+            code = fault.code,
+            "an answer failed after it had begun: {fault}"
+        );
         Poll::Ready(Some(match this.framing {
             Framing::Plain => Err(fault),
             Framing::Events => Ok(error_event(&fault)),
@@ -349,7 +370,7 @@ impl Playout {
     /// Whether the sample at `start` came after it should have been heard, for the first time.
     fn is_late(&mut self, start: u64, rate: u32, at: Time) -> bool {
         let heard = bridge::seconds_of(start, rate).unwrap_or_default() + PREBUFFER.as_secs_f64();
-        let late = !self.stalled && between(self.from, at) > heard;
+        let late = !self.stalled && bridge::between(self.from, at) > heard;
         self.stalled |= late;
         late
     }
@@ -359,11 +380,10 @@ fn delta(bytes: &[u8]) -> Bytes {
     event(&json!({"type": "speech.audio.delta", "audio": STANDARD.encode(bytes)}))
 }
 
-/// Seconds from `a` to `b`; 0 if `b` is earlier.
-fn between(a: Time, b: Time) -> f64 {
-    Duration::from_nanos(b.as_nanos().saturating_sub(a.as_nanos())).as_secs_f64()
-}
-
 fn cut_short() -> Fault {
-    Fault::new(Kind::Internal, "cut_short", "The model stopped without an end.")
+    Fault::new(
+        Kind::Internal,
+        "cut_short",
+        "The model stopped without an end.",
+    )
 }
