@@ -20,7 +20,11 @@ const MAY_IMPORT: &[(&str, &str, &[&str])] = &[
     ("kernels", "kernels", &[]),
     ("codecs", "codecs", &[]),
     ("engine/runtime", "runtime", &["graph", "tensor"]),
-    ("engine/models", "models", &["runtime", "graph", "tensor"]),
+    (
+        "engine/models",
+        "models",
+        &["runtime", "graph", "tensor", "kernels"],
+    ),
     (
         "engine",
         "engine",

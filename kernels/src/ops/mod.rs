@@ -1,0 +1,3 @@
+//! One file an operation.
+
+pub mod conv1d;
