@@ -1,6 +1,7 @@
 //! One folder a model: its declaration, submodules and weights.
 
 pub mod text;
+pub mod vits;
 pub mod weights;
 
 pub mod toy;
