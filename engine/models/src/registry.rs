@@ -3,14 +3,14 @@
 //! A new kind of model is a folder beside `toy`, a variant here, and an arm in
 //! [`ModelConfig::load`].
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use runtime::Model;
 
-use crate::{Error, Result, toy};
+use crate::{Error, Result, toy, vits};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 1] = ["toy"];
+pub const IDS: [&str; 2] = ["toy", vits::DEFAULT_ID];
 
 /// Which model to load, and how it is set up.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub const IDS: [&str; 1] = ["toy"];
 pub enum ModelConfig {
     /// A model without weights that sounds a tone for each letter.
     Toy(toy::Config),
+    /// A VITS voice.
+    Voice(vits::Config),
 }
 
 impl Default for ModelConfig {
@@ -27,13 +29,20 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
-    /// The model of this id, set up as it is by default.
+    /// The model of this id, set up as it is by default; or, for the path of a voice's `.onnx`
+    /// file, that voice.
     ///
     /// # Errors
     /// [`Error::Unknown`] with the ids that there are.
     pub fn named(id: &str) -> Result<Self> {
         match id {
             "toy" => Ok(Self::Toy(toy::Config::default())),
+            vits::DEFAULT_ID => Ok(Self::Voice(vits::Config::default())),
+            path if path.ends_with(".onnx") => Ok(Self::Voice(vits::Config {
+                id: voice_id(path),
+                weights: Some(path.into()),
+                cache: None,
+            })),
             _ => Err(Error::Unknown {
                 id: id.to_owned(),
                 known: IDS.map(str::to_owned).into(),
@@ -46,6 +55,7 @@ impl ModelConfig {
     pub fn id(&self) -> &str {
         match self {
             Self::Toy(config) => &config.id,
+            Self::Voice(config) => &config.id,
         }
     }
 
@@ -54,11 +64,17 @@ impl ModelConfig {
     /// # Errors
     /// Where its files or its declaration are not sound.
     pub fn load(&self, threads: usize) -> Result<Arc<dyn Model>> {
-        let _ = threads;
         match self {
             Self::Toy(config) => Ok(Arc::new(toy::Toy::new(config.clone())?)),
+            Self::Voice(config) => Ok(Arc::new(vits::Vits::load(config, threads)?)),
         }
     }
+}
+
+/// The id of a voice by its file: `voice-de_DE-eva-high` of `/a/b/de_DE-eva-high.onnx`.
+fn voice_id(path: &str) -> String {
+    let name = Path::new(path).file_stem().unwrap_or_default();
+    format!("voice-{}", name.to_string_lossy())
 }
 
 #[cfg(test)]
@@ -70,6 +86,12 @@ mod tests {
         for id in IDS {
             assert_eq!(ModelConfig::named(id).unwrap().id(), id);
         }
+    }
+
+    #[test]
+    fn a_path_is_a_voice() {
+        let config = ModelConfig::named("/a/b/de_DE-eva-high.onnx").unwrap();
+        assert_eq!(config.id(), "voice-de_DE-eva-high");
     }
 
     #[test]
