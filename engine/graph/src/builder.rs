@@ -74,7 +74,12 @@ impl GraphBuilder {
     pub fn build(mut self) -> Result<Graph, Findings> {
         let mut findings = Findings::default();
         if self.partitions.is_empty() {
-            let walks = self.walks.iter().map(|(name, _)| name.as_str());
+            let mut walks: Vec<&str> = Vec::new();
+            for (name, _) in &self.walks {
+                if !walks.contains(&name.as_str()) {
+                    walks.push(name);
+                }
+            }
             self.partitions
                 .push(PartitionSpec::new(ONLY_PARTITION, walks));
         }
@@ -167,13 +172,14 @@ impl GraphBuilder {
                 };
                 match owner[walk] {
                     None => owner[walk] = Some(id),
+                    Some(other) if other == id => {
+                        let (what, name) = ("walks", name.clone());
+                        let problem = Problem::SameName { what, name };
+                        findings.add(Finding::new(problem).at(&spec.name));
+                    }
                     Some(other) => {
-                        let other = if other == id {
-                            &spec.name
-                        } else {
-                            &partitions[other.index()].name
-                        };
-                        let problem = Problem::TwoPartitions(other.clone(), spec.name.clone());
+                        let other = partitions[other.index()].name.clone();
+                        let problem = Problem::TwoPartitions(other, spec.name.clone());
                         findings.add(Finding::new(problem).in_walk(name));
                     }
                 }
@@ -189,8 +195,10 @@ impl GraphBuilder {
             }
             partitions.push(partition);
         }
-        for ((name, _), owner) in self.walks.iter().zip(&owner) {
-            if owner.is_none() {
+        for (index, (name, _)) in self.walks.iter().enumerate() {
+            // A second walk of one name has its finding.
+            let is_named = walk_ids.get(name.as_str()) == Some(&index);
+            if is_named && owner[index].is_none() {
                 findings.add(Finding::new(Problem::NoPartition).in_walk(name));
             }
         }
@@ -218,8 +226,9 @@ impl GraphBuilder {
                 let (what, name) = ("connections", spec.input.clone());
                 let problem = Problem::SameName { what, name };
                 findings.add(Finding::new(problem).at(&spec.node).port(&spec.input));
+            } else {
+                connections.push(connection);
             }
-            connections.push(connection);
         }
         connections
     }

@@ -94,13 +94,6 @@ impl<'a> Compiler<'a, '_> {
         };
         let Some(call) = self.plan.call_of[id] else {
             let finding = Finding::new(Problem::NotInWalk(from.to_owned()));
-            let calls: Vec<_> = self
-                .plan
-                .calls
-                .iter()
-                .map(|call| call.name.clone())
-                .collect();
-            let finding = finding.near(node, calls.iter().map(String::as_str));
             self.report(finding.at(node).port(input));
             return None;
         };

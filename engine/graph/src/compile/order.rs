@@ -12,13 +12,18 @@ impl<'a> Compiler<'a, '_> {
     /// sections says where an iteration starts: a link against it, or between parallel parts,
     /// feeds the next one. Outside loops there is no next one, and a cycle is a finding.
     pub(super) fn order_links(&mut self) {
+        let mut reported = Vec::new();
         for index in 0..self.links.len() {
             let link = &self.links[index];
             let Some(cycle) = self.way_back(link) else {
                 continue;
             };
             let (in_order, is_root) = (link.in_order, link.scope == 0);
-            if is_root {
+            let mut members = cycle.clone();
+            members.sort();
+            members.dedup();
+            if is_root && !reported.contains(&members) {
+                reported.push(members);
                 let first = cycle.first().cloned().unwrap_or_default();
                 self.report(Finding::new(Problem::Cycle(cycle.join(" -> "))).at(&first));
             }
