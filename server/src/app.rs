@@ -31,8 +31,8 @@ const LAST_CALL: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// What a connection beyond the limit hears.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-content-type: application/json\r\ncontent-length: 129\r\n\r\n\
-{\"error\":{\"message\":\"The server has as many connections as it may.\",\"type\":\"overloaded_error\",\"param\":null,\"code\":\"overloaded\"}}  ";
+content-type: application/json\r\ncontent-length: 128\r\n\r\n\
+{\"error\":{\"message\":\"The server has as many connections as it may.\",\"type\":\"overloaded_error\",\"param\":null,\"code\":\"overloaded\"}}";
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]

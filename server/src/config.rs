@@ -329,6 +329,28 @@ mod tests {
     }
 
     #[test]
+    fn the_example_holds_every_key_with_its_default() {
+        let example = include_str!("../configs/promenade.toml");
+        assert_eq!(Config::parse(example).unwrap(), Config::default());
+        let defaults = figment::value::Value::serialize(Config::default()).unwrap();
+        let mut keys = Vec::new();
+        let mut tables = vec![defaults];
+        while let Some(figment::value::Value::Dict(_, table)) = tables.pop() {
+            for (key, value) in table {
+                keys.push(key);
+                if value.as_dict().is_some() {
+                    tables.push(value);
+                }
+            }
+        }
+        assert!(keys.len() > 25);
+        for key in keys {
+            let there = example.contains(&format!("{key} = ")) || example.contains(&format!("[{key}]"));
+            assert!(there, "{key}");
+        }
+    }
+
+    #[test]
     fn an_unknown_key_is_answered_with_the_nearest() {
         for (text, wanted) in [
             ("lissten = \"127.0.0.1:1\"", "did you mean 'listen'"),
