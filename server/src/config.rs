@@ -199,7 +199,10 @@ impl Config {
             layers = layers.merge(Toml::file_exact(path));
         }
         let environment = Env::prefixed("PROMENADE_").ignore(&FOREIGN).split("__");
-        let config: Self = layers.merge(environment).extract().map_err(explain)?;
+        let config: Self = layers
+            .merge(environment)
+            .extract()
+            .map_err(|error| explain(&error))?;
         config.check()?;
         Ok(config)
     }
@@ -210,7 +213,7 @@ impl Config {
     /// See [`Error`].
     pub fn parse(text: &str) -> Result<Self, Error> {
         let layers = Figment::from(Serialized::defaults(Self::default())).merge(Toml::string(text));
-        let config: Self = layers.extract().map_err(explain)?;
+        let config: Self = layers.extract().map_err(|error| explain(&error))?;
         config.check()?;
         Ok(config)
     }
@@ -237,13 +240,13 @@ impl Config {
         ];
         for (key, value) in counts {
             if value == 0 {
-                return Err(range(key, value, "at least 1 is needed"));
+                return Err(range(key, &value, "at least 1 is needed"));
             }
         }
         if l.head_bytes < 8192 {
             return Err(range(
                 "limits.head_bytes",
-                l.head_bytes,
+                &l.head_bytes,
                 "at least 8192 is needed",
             ));
         }
@@ -258,17 +261,17 @@ impl Config {
         ];
         for (key, value) in seconds {
             if !(0.001..=1e6).contains(&value) {
-                return Err(range(key, value, "0.001 to 1000000 seconds are accepted"));
+                return Err(range(key, &value, "0.001 to 1000000 seconds are accepted"));
             }
         }
         if !(0.0..=1e6).contains(&l.drain_seconds) {
             let accepted = "0 to 1000000 seconds are accepted";
-            return Err(range("limits.drain_seconds", l.drain_seconds, accepted));
+            return Err(range("limits.drain_seconds", &l.drain_seconds, accepted));
         }
         if self.auth.keys.iter().any(|key| key.trim().is_empty()) {
             return Err(range(
                 "auth.keys",
-                "an empty key",
+                &"an empty key",
                 "a key has at least one character",
             ));
         }
@@ -282,7 +285,7 @@ pub fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX)
 }
 
-fn range(key: &'static str, got: impl ToString, accepted: &'static str) -> Error {
+fn range(key: &'static str, got: &dyn std::fmt::Display, accepted: &'static str) -> Error {
     Error::Range {
         key,
         got: got.to_string(),
@@ -290,7 +293,7 @@ fn range(key: &'static str, got: impl ToString, accepted: &'static str) -> Error
     }
 }
 
-fn explain(error: figment::Error) -> Error {
+fn explain(error: &figment::Error) -> Error {
     // Figment gathers several; the first one is as good as any.
     let Some(first) = error.clone().into_iter().next() else {
         return Error::Value(error.to_string());
@@ -345,7 +348,8 @@ mod tests {
         }
         assert!(keys.len() > 25);
         for key in keys {
-            let there = example.contains(&format!("{key} = ")) || example.contains(&format!("[{key}]"));
+            let there =
+                example.contains(&format!("{key} = ")) || example.contains(&format!("[{key}]"));
             assert!(there, "{key}");
         }
     }

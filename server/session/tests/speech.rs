@@ -1,5 +1,11 @@
 //! Stories of one socket in virtual time: no sleeping, no engine.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test may fail loudly, and reads better without borrows"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,11 +145,17 @@ impl Stage {
     }
 
     fn all(&self, kind: &str) -> Vec<&Value> {
-        let of_kind = |r| match r {
-            &Received::Json(ref value) if value["type"] == kind => Some(value),
-            _ => None,
-        };
-        self.received.iter().filter_map(of_kind).collect()
+        let of_kind =
+            |received: &Received| matches!(received, Received::Json(v) if v["type"] == kind);
+        let values = self
+            .received
+            .iter()
+            .filter(|r| of_kind(r))
+            .filter_map(|r| match r {
+                Received::Json(value) => Some(value),
+                Received::Binary(_) => None,
+            });
+        values.collect()
     }
 
     fn last_error(&self) -> &str {

@@ -42,8 +42,10 @@ impl Failure {
 
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Self {
-        if matches!(error, engine::Error::Load(_)) && error.to_string().contains("not installed") {
-            return Self::missing_weights(format!("{error}\nrun: promenade models install"));
+        // The message of missing or damaged weights says what to run.
+        let is_load = matches!(error, engine::Error::Load(_));
+        if is_load && error.to_string().contains("promenade models install") {
+            return Self::missing_weights(error);
         }
         match error.kind() {
             engine::Kind::Invalid | engine::Kind::NotFound => Self::usage(error),

@@ -51,8 +51,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         .graph(&served)
         .ok_or_else(|| Failure::failed(format!("the model {served} has no graph")))?;
     print(&match format {
-        Format::Mermaid => server::walk::mermaid(&graph),
-        Format::Dot => server::walk::dot(&graph),
+        Format::Mermaid => engine::graph::mermaid(&graph),
+        Format::Dot => engine::graph::dot(&graph),
         Format::Json => server::walk::json(&graph).to_string(),
     });
     engine.shutdown();

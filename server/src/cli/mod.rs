@@ -40,7 +40,7 @@ enum Command {
 pub(crate) fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
-        Command::Speak(args) => speak::run(args),
+        Command::Speak(args) => speak::run(&args),
         Command::Models(args) => models::run(args),
         Command::Graph(args) => graph::run(&args),
     };

@@ -63,8 +63,8 @@ struct Figures {
     usage: Usage,
 }
 
-pub(super) fn run(args: Args) -> Result<ExitCode, Failure> {
-    let text = text_of(&args)?;
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let text = text_of(args)?;
     if !text.is_speakable() {
         return Err(Failure::usage(
             "there is nothing to say: the text has no letter or digit",
@@ -76,7 +76,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode, Failure> {
         ..Config::default()
     };
     let engine = Engine::start(server::engine_config(&config)?)?;
-    let figures = speak(&engine, &args, text, &mut sink);
+    let figures = speak(&engine, args, text, &mut sink);
     engine.shutdown();
     let figures = figures?;
     sink.close()?;

@@ -27,11 +27,14 @@ pub(super) async fn draw(
         .ok_or_else(|| Fault::new(Kind::Internal, "internal_error", "The model has no graph."))?;
     let text = |kind: &'static str, text: String| ([(CONTENT_TYPE, kind)], text).into_response();
     Ok(match format(query.as_deref())? {
-        "dot" => text("text/vnd.graphviz; charset=utf-8", crate::walk::dot(&graph)),
+        "dot" => text(
+            "text/vnd.graphviz; charset=utf-8",
+            engine::graph::dot(&graph),
+        ),
         "json" => Json(crate::walk::json(&graph)).into_response(),
         _ => text(
             "text/vnd.mermaid; charset=utf-8",
-            crate::walk::mermaid(&graph),
+            engine::graph::mermaid(&graph),
         ),
     })
 }

@@ -50,6 +50,7 @@ enum Wake {
 }
 
 /// How far the socket has come.
+#[derive(Clone, Copy)]
 enum Progress {
     /// It takes a frame.
     Ready,

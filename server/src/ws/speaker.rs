@@ -21,10 +21,13 @@ pub(super) enum News {
     Failed(Fault),
 }
 
+/// Text that waits for room.
+type Feeding = Pin<Box<dyn Future<Output = Result<(), FeedError>> + Send>>;
+
 /// See the [module](self). Dropping it cancels the request.
 pub(super) struct Speaker {
     feed: Feed,
-    feeding: Option<Pin<Box<dyn Future<Output = Result<(), FeedError>> + Send>>>,
+    feeding: Option<Feeding>,
     outputs: Outputs,
     pub(super) rate: u32,
     /// Whether the session takes its outputs now.

@@ -36,7 +36,7 @@ pub(crate) async fn serve_costing(cost: Duration, change: impl FnOnce(&mut Confi
 
 /// A request that is answered with audio.
 pub(crate) fn good() -> Value {
-    json!({"model": "toy", "input": "Hello there.", "voice": "alloy", "response_format": "pcm"})
+    json!({"model": "toy", "input": "Hello there.", "voice": "alloy", "response_format": "pcm", "seed": 7})
 }
 
 /// `good` with other or further fields; null takes one out.

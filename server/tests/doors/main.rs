@@ -1,5 +1,12 @@
 //! The doors over real sockets on loopback, with the toy model behind them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
 mod drain;
 mod harness;
 mod hostile;

@@ -97,7 +97,7 @@ fn last(all: &[Got]) -> &Value {
 #[tokio::test]
 async fn text_in_pieces_sounds_like_the_whole() {
     let server = serve(|_| {}).await;
-    let mut socket = Socket::configured(&server, json!({})).await;
+    let mut socket = Socket::configured(&server, json!({"seed": 7})).await;
     for piece in ["Hel", "lo the", "re."] {
         socket
             .say(&json!({"type": "input.text", "text": piece}))
@@ -124,7 +124,7 @@ async fn text_in_pieces_sounds_like_the_whole() {
 #[tokio::test]
 async fn audio_of_the_first_sentence_comes_before_the_second_is_written() {
     let server = serve(|_| {}).await;
-    let mut socket = Socket::configured(&server, json!({})).await;
+    let mut socket = Socket::configured(&server, json!({"seed": 7})).await;
     socket
         .say(&json!({"type": "input.text", "text": "The first sentence is here. And "}))
         .await;
@@ -138,7 +138,7 @@ async fn audio_of_the_first_sentence_comes_before_the_second_is_written() {
 #[tokio::test]
 async fn contexts_speak_on_one_socket_without_mixing() {
     let server = serve(|_| {}).await;
-    let mut socket = Socket::configured(&server, json!({})).await;
+    let mut socket = Socket::configured(&server, json!({"seed": 7})).await;
     socket
         .say(&json!({"type": "context.open", "context_id": "b", "voice": "square"}))
         .await;
@@ -174,7 +174,7 @@ async fn contexts_speak_on_one_socket_without_mixing() {
 #[tokio::test]
 async fn a_clear_stops_the_model() {
     let server = serve_costing(std::time::Duration::from_millis(5), |_| {}).await;
-    let mut socket = Socket::configured(&server, json!({})).await;
+    let mut socket = Socket::configured(&server, json!({"seed": 7})).await;
     let text = "Some words that go on. ".repeat(200);
     socket
         .say(&json!({"type": "input.text", "text": text}))
@@ -207,7 +207,7 @@ async fn a_clear_stops_the_model() {
 async fn a_client_that_vanishes_leaves_nothing() {
     let server = serve_costing(std::time::Duration::from_millis(2), |_| {}).await;
     for _ in 0..20 {
-        let mut socket = Socket::configured(&server, json!({})).await;
+        let mut socket = Socket::configured(&server, json!({"seed": 7})).await;
         for context in ["a", "b", "c"] {
             let text = "Some words that go on. ".repeat(100);
             socket
@@ -263,11 +263,11 @@ async fn limits_close_the_socket_with_their_reason() {
     assert_eq!(last(&silent.until("error").await)["code"], "config_timeout");
     assert!(matches!(silent.next().await, Got::Closed(1008, _)));
 
-    let mut idle = Socket::configured(&server, json!({})).await;
+    let mut idle = Socket::configured(&server, json!({"seed": 7})).await;
     assert_eq!(last(&idle.until("error").await)["code"], "idle_timeout");
     assert!(matches!(idle.next().await, Got::Closed(1000, _)));
 
-    let mut loud = Socket::configured(&server, json!({})).await;
+    let mut loud = Socket::configured(&server, json!({"seed": 7})).await;
     loud.say(&json!({"type": "input.text", "text": "a".repeat(5000)}))
         .await;
     assert_eq!(
