@@ -404,11 +404,15 @@ impl Grid {
         let mut grid = Self::empty(frames.size(1), frames.size(2), margin, &mut Vec::new());
         let len = grid.len;
         for (channel, row) in grid.data.chunks_exact_mut(grid.row).enumerate() {
+            let to = &mut row[margin..margin + len];
             let from = frames.slice((0, channel));
-            row[margin..margin + len]
-                .iter_mut()
-                .zip(from.iter())
-                .for_each(|(to, from)| *to = *from);
+            match from.data() {
+                Some(from) => to.copy_from_slice(from),
+                None => to
+                    .iter_mut()
+                    .zip(from.iter())
+                    .for_each(|(to, from)| *to = *from),
+            }
         }
         grid
     }
