@@ -51,6 +51,7 @@ def words(text):
     """Lower case, without punctuation; a comma or a point within a number joins."""
     text = re.sub(r"(?<=\d)[,.:](?=\d)", "", text.lower()).replace("%", " percent ")
     text = re.sub(r"\b([ap])\.\s?m\b\.?", r"\1m", text)
+    text = re.sub(r"(?<=\d)(?=[ap]m\b)", " ", text)
     return re.sub(r"[^a-z0-9$' ]", " ", text).replace("$", " $").split()
 
 
