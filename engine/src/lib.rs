@@ -39,7 +39,7 @@ pub use handle::{
     Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Time,
     Usage, Value, WordMark,
 };
-pub use models::{toy, weights};
+pub use models::{toy, vits, weights};
 pub use runtime::{
     Cause, Histogram, ModelInfo, NodeStats, RequestCounts, Snapshot, VoiceInfo, WorkerGauges,
 };

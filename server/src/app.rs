@@ -257,14 +257,17 @@ pub fn engine_config(config: &Config) -> Result<engine::Config, Error> {
     Ok(engine)
 }
 
+/// `default` is the installed voice, whatever its id.
 fn model_config(name: &str) -> Result<ModelConfig, Error> {
-    match name {
-        "toy" => Ok(ModelConfig::Toy(engine::toy::Config::default())),
-        other => Err(Error::Model(format!(
-            "unknown model {}: accepted are 'toy', 'default' and the path of an .onnx file",
-            session::near::quoted(other)
-        ))),
-    }
+    let id = match name {
+        "default" => engine::vits::DEFAULT_ID,
+        other => other,
+    };
+    ModelConfig::named(id).map_err(|error| {
+        Error::Model(format!(
+            "{error}; accepted are 'default' too, and the path of a voice's .onnx file"
+        ))
+    })
 }
 
 /// Accepts connections until the server drains, and waits for them to end.
