@@ -173,11 +173,16 @@ const TEXT_CAPACITY: usize = 8_192;
 /// How many frames leave together, when `ahead` of them only look ahead in the first chunk.
 ///
 /// The first chunk gives 28 frames of sound, a third of a second: as much as the second one takes
-/// to compute on a busy core. Behind it chunks grow by a half up to 128 frames. A chunk computes
-/// about ten frames twice, most of them in the flow, which is cheap. Measured against one run over
-/// everything, CPU time on one thread: chunks of 24 frames cost 1.05 to 1.15, of 48 frames 0.98 to
-/// 1.03, from 96 on 0.9 to 1.0: what is computed twice is paid for by smaller buffers, which stay
-/// in the cache. Larger chunks than 128 gain nothing and make others wait.
+/// to compute on a busy core. Behind it chunks grow by a half up to 128 frames. Measured on one
+/// thread of an EPYC (Zen 3) that others shared, in CPU seconds per second of audio:
+///
+/// | frames in a chunk | 12 | 24 | 48 | 96 | 192 | all 390 at once |
+/// | --- | --- | --- | --- | --- | --- | --- |
+/// | flow and decoder | 0.199 | 0.161 | 0.150 | 0.148 | 0.154 | 0.169 |
+///
+/// Each chunk computes about ten frames of the flow and two of the decoder twice; from 24 frames
+/// on that is less than what smaller buffers save by staying in the cache. Chunks larger than 128
+/// frames gain nothing and make other requests wait.
 fn ramp(ahead: usize) -> ChunkPolicy {
     let first = ahead + 28;
     let max = first.max(128);
