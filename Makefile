@@ -90,14 +90,14 @@ test-clients:
 
 test-voice:
 	$(call say,thirty unseen sentences, spoken and then written down by a recogniser)
-	PROMENADE_BIN=$(PROMENADE_TESTED) tests/compare/run.sh intelligibility
+	PROMENADE_BIN=$(PROMENADE_TESTED) tests/compare/intelligibility.py
 
 # Figures, not tests: nothing here fails because a machine is slow.
 bench: deps-test build weights
 	$(call say,engine: hop and chunk)
-	cargo bench --locked -p runtime
+	cargo bench --locked -p graph -p runtime -p engine
 	$(call say,voice against ONNX Runtime on the same weights)
-	PROMENADE_BIN=$(abspath $(PROMENADE)) tests/compare/run.sh voice-vs-onnxruntime
+	tests/compare/voice_vs_onnxruntime.py || echo '(above its bar)'
 	$(call say,server: listeners at once)
 	cargo build --release --locked -p loadtest
 	PROMENADE_BIN=$(abspath $(PROMENADE)) LOADTEST_BIN=$(abspath $(TARGET)/release/loadtest) loadtest/bench.sh

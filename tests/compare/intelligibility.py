@@ -3,8 +3,8 @@
 
     tests/compare/intelligibility.py [--bar 0.05] [--keep FOLDER]
 
-Speaks every sentence of heldout.tsv through the engine, transcribes it with Whisper tiny.en and
-prints the word error rate: substituted, missing and added words over the words that are said. A
+Speaks every sentence of heldout.tsv with `promenade speak` (PROMENADE_BIN, or the release build),
+transcribes it with Whisper tiny.en and prints the word error rate: substituted, missing and added words over the words that are said. A
 number or an abbreviation counts as right in any spelling that heldout.tsv lists for what is said.
 The sentences are for this check alone: nothing was tuned on them.
 
@@ -87,9 +87,7 @@ def main():
         sys.exit(f"{recogniser} is not there: run `promenade models install whisper-tiny-en`")
     lines = (ROOT / "tests" / "compare" / "heldout.tsv").read_text().splitlines()
     cases = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    build = ["cargo", "build", "--quiet", "--release", "-p", "engine", "--example", "speak"]
-    subprocess.run(build, check=True, cwd=ROOT)
-    program = TARGET / "release" / "examples" / "speak"
+    program = os.environ.get("PROMENADE_BIN", TARGET / "release" / "promenade")
     model = faster_whisper.WhisperModel(str(recogniser), device="cpu", compute_type="float32")
 
     wrong = total = 0
@@ -98,8 +96,9 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         for index, (text, reference) in enumerate(cases):
             wav = folder / f"{index:02}.wav"
-            speak = [program, "--model", "voice-en-us-joe", text, wav]
-            subprocess.run(speak, check=True, stdout=subprocess.DEVNULL)
+            # A seed each, so that a run can be repeated and a bad draw cannot hide.
+            speak = [program, "speak", "--seed", str(index), "--output", wav, "--", text]
+            subprocess.run(speak, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             segments, _ = model.transcribe(str(wav), language="en", beam_size=5, condition_on_previous_text=False)
             transcript = " ".join(segment.text for segment in segments)
             heard = words(transcript)
