@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// A request for the toy model's deterministic tones.
 fn toy(text: &str) -> Value {
-    json!({"model": "toy", "voice": "alloy", "input": text, "response_format": "pcm"})
+    json!({"model": "toy", "voice": "alloy", "input": text, "response_format": "pcm", "seed": 7})
 }
 
 /// Text that takes the toy model some hundred chunks.
