@@ -276,7 +276,7 @@ export const stories = {
       await tab.say(LONG);
       await until('it is heard', 15_000, async () => (await tab.data()).played > 0);
       await server.kill();
-      await until('it is said', 10_000, async () => (await tab.page.locator('#server').innerText()).startsWith('No server') || (await tab.data()).outcome === 'complete');
+      // Where all audio had come already, the page cannot know yet: the next try tells it.
       await tab.page.keyboard.press('Escape');
       await tab.page.fill('#text', SENTENCE);
       if (await tab.page.locator('#speak').isEnabled()) await tab.page.click('#speak');

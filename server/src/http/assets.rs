@@ -28,7 +28,7 @@ connect-src 'self' ws: wss:; base-uri 'none'; frame-ancestors 'self'";
 
 const NO_PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Promenade</title>\
 <h1>Promenade</h1><p>The server runs. This binary was built without its page: run \
-<code>make web</code> (or <code>make page</code>), then build again.</p>\
+<code>make page</code>, then build again.</p>\
 <p><a href=/docs>The interface</a> is there without it.</p></html>";
 
 pub(super) async fn index(headers: HeaderMap) -> Response {

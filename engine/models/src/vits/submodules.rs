@@ -1,8 +1,8 @@
 //! The three nodes of a voice.
 //!
-//! None of them gains by batching. Measured, CPU time per chunk: the convolutions of one chunk
-//! already fill the vector units, and two chunks together cost what two chunks cost. So a step is
-//! one request's, and the worker takes turns.
+//! A step is one request's, and the worker takes turns: the convolutions of one chunk already fill
+//! the vector units, so two chunks together would cost about what two chunks cost. That is
+//! reasoned, not measured.
 
 use std::sync::Arc;
 
