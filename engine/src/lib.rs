@@ -41,5 +41,6 @@ pub use handle::{
 };
 pub use models::{toy, vits, weights};
 pub use runtime::{
-    Cause, Histogram, ModelInfo, NodeStats, RequestCounts, Snapshot, VoiceInfo, WorkerGauges,
+    Cause, Histogram, Message, ModelInfo, NodeStats, Part, RequestCounts, Sampling, Snapshot, Tool,
+    ToolCall, VoiceInfo, WorkerGauges,
 };

@@ -116,6 +116,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod chat;
 mod client;
 mod conductor;
 mod driver;
@@ -131,9 +132,11 @@ mod panics;
 mod payload;
 mod placement;
 mod request;
+mod sampling;
 mod submodule;
 mod worker;
 
+pub use chat::{Message, Part, Tool, ToolCall};
 pub use client::{Accepted, Emitted, End, Event, Feed, FeedError, Finish, Outputs, Usage};
 pub use driver::{Config, Costs, Driver, Limits, Simulation};
 pub use error::{Cause, Error, Kind, Result, Suggestion, nearest};
@@ -148,5 +151,6 @@ pub use options::{Options, Value};
 pub use payload::{Payload, WordMark};
 pub use placement::{MAX_WORKERS, Placement, WorkerId};
 pub use request::{Admitted, RequestId, RequestInfo};
+pub use sampling::Sampling;
 pub use submodule::{State, Submodule};
 pub use worker::StepInfo;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, ops::RangeInclusive};
 
-use crate::{Error, Result};
+use crate::{Error, Message, Result, Sampling, Tool};
 
 /// What one request asks of a model. Plain data; the model checks it in
 /// [`Model::admit`](crate::Model::admit) before any work.
@@ -14,6 +14,12 @@ pub struct Options {
     pub speed: f32,
     /// What all randomness of the request is drawn from; none lets the engine choose one.
     pub seed: Option<u64>,
+    /// The conversation that a language model continues; empty for other models.
+    pub messages: Vec<Message>,
+    /// The tools that a language model may call.
+    pub tools: Vec<Tool>,
+    /// How a language model's tokens are chosen.
+    pub sampling: Sampling,
     /// What only some models know. A name that the model does not know is an error.
     pub extra: BTreeMap<String, Value>,
 }
@@ -24,6 +30,9 @@ impl Default for Options {
             voice: None,
             speed: 1.0,
             seed: None,
+            messages: Vec::new(),
+            tools: Vec::new(),
+            sampling: Sampling::default(),
             extra: BTreeMap::new(),
         }
     }
