@@ -9,7 +9,7 @@ use std::{
 
 use futures_core::Stream;
 use graph::Modality;
-pub use runtime::{Accepted, FeedError, Finish, Options, RequestId, Time, Value, WordMark};
+pub use runtime::{Accepted, FeedError, Finish, Options, RequestId, Time, Tokens, Value, WordMark};
 use runtime::{Emitted, End, Event, Payload};
 
 use crate::Error;
@@ -136,6 +136,8 @@ pub struct Usage {
     pub input_chars: u64,
     /// Samples of audio that it gave out.
     pub output_samples: u64,
+    /// Tokens that a language model has read and written. All zero for other models.
+    pub tokens: Tokens,
     /// Steps of nodes that the request was a member of.
     pub steps: u64,
     /// When the first of them started.
@@ -249,6 +251,7 @@ impl Outputs {
         Usage {
             input_chars: usage.input_items,
             output_samples: self.samples,
+            tokens: usage.tokens,
             steps: usage.steps,
             first_step_at: usage.first_step_at,
             last_step_at: usage.last_step_at,

@@ -37,9 +37,11 @@ pub use graph;
 pub use graph::Graph;
 pub use handle::{
     Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Time,
-    Usage, Value, WordMark,
+    Tokens, Usage, Value, WordMark,
 };
 pub use models::{toy, vits, weights};
+/// Why a request was refused or ended early, for who has to tell the fields apart.
+pub use runtime::Error as RequestError;
 pub use runtime::{
     Cause, Histogram, Message, ModelInfo, NodeStats, Part, RequestCounts, Sampling, Snapshot, Tool,
     ToolCall, VoiceInfo, WorkerGauges,

@@ -35,6 +35,27 @@ pub enum Error {
         /// The voices that the model has.
         known: Vec<String>,
     },
+    /// The caller gave a conversation to a model that takes none.
+    #[error("model `{model}` takes no conversation; give it a text")]
+    NoConversation {
+        /// The model's id.
+        model: String,
+    },
+    /// The caller gave no message to a model that continues a conversation.
+    #[error("model `{model}` continues a conversation; give it at least one message")]
+    NoMessages {
+        /// The model's id.
+        model: String,
+    },
+    /// The caller's conversation is longer than the model can read. Leaving out old messages
+    /// helps.
+    #[error("the conversation is {tokens} tokens long, accepted: up to {limit}")]
+    TooLong {
+        /// Tokens of the conversation.
+        tokens: u64,
+        /// The most that it may have.
+        limit: u64,
+    },
     /// As many requests as are allowed are open; no work was done. Come back later.
     #[error("overloaded: {limit} requests are open, which is the limit")]
     Overloaded {
@@ -128,7 +149,11 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            Self::InvalidOption { .. } | Self::UnknownOption { .. } => Kind::Invalid,
+            Self::InvalidOption { .. }
+            | Self::UnknownOption { .. }
+            | Self::NoConversation { .. }
+            | Self::NoMessages { .. }
+            | Self::TooLong { .. } => Kind::Invalid,
             Self::UnknownVoice { .. } => Kind::NotFound,
             Self::Overloaded { .. } => Kind::Overloaded,
             Self::Cancelled => Kind::Cancelled,

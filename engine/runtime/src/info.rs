@@ -2,6 +2,8 @@
 
 use graph::Modality;
 
+use crate::{Error, Options, Result};
+
 /// What a client may know about a model before it sends a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInfo {
@@ -11,6 +13,10 @@ pub struct ModelInfo {
     pub kind: String,
     /// One line for people.
     pub description: String,
+    /// Whether it continues a conversation, given as [`Options::messages`](crate::Options). A
+    /// request without messages is refused by a model that does, and one with messages by a model
+    /// that does not, before any work.
+    pub converses: bool,
     /// What it takes in.
     pub inputs: Vec<Modality>,
     /// What it gives out.
@@ -25,6 +31,22 @@ pub struct ModelInfo {
     pub licence: String,
     /// What is real about it: which weights it runs, or that it runs none.
     pub weights: String,
+}
+
+impl ModelInfo {
+    /// Whether a request of these options is of a form that the model takes at all.
+    ///
+    /// # Errors
+    /// [`Error::NoMessages`] and [`Error::NoConversation`].
+    pub(crate) fn check(&self, options: &Options) -> Result<()> {
+        let model = || self.id.clone();
+        let talks = !options.messages.is_empty() || !options.tools.is_empty();
+        match (self.converses, talks) {
+            (false, true) => Err(Error::NoConversation { model: model() }),
+            (true, _) if options.messages.is_empty() => Err(Error::NoMessages { model: model() }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A voice of a model.

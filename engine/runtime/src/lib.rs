@@ -134,6 +134,7 @@ mod placement;
 mod request;
 mod sampling;
 mod submodule;
+mod tokens;
 mod worker;
 
 pub use chat::{Message, Part, Tool, ToolCall};
@@ -153,4 +154,5 @@ pub use placement::{MAX_WORKERS, Placement, WorkerId};
 pub use request::{Admitted, RequestId, RequestInfo};
 pub use sampling::Sampling;
 pub use submodule::{State, Submodule};
+pub use tokens::Tokens;
 pub use worker::StepInfo;

@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc};
 
 use graph::{InputId, LoopId, NodeSpec, OutputId, Payloads, Walk, stream::Chunk};
 
-use crate::{Cause, Payload, RequestInfo, State};
+use crate::{Cause, Finish, Payload, RequestInfo, State, Tokens};
 
 /// One request's turn in a batch.
 pub struct Member<'a> {
@@ -27,6 +27,8 @@ pub(crate) struct Turn {
     pub(crate) outputs: Vec<Payloads<Payload>>,
     pub(crate) stops: Vec<LoopId>,
     pub(crate) failure: Option<Cause>,
+    pub(crate) tokens: Tokens,
+    pub(crate) finish: Option<Finish>,
 }
 
 impl Turn {
@@ -41,6 +43,8 @@ impl Turn {
         self.outputs.resize(outputs, Payloads::Signal);
         self.stops.clear();
         self.failure = None;
+        self.tokens = Tokens::default();
+        self.finish = None;
     }
 
     /// Drops what was put and stopped, as if the step had not been made.
@@ -128,6 +132,20 @@ impl Member<'_> {
                 self.walk.name()
             ))),
         }
+    }
+
+    /// Adds tokens to what the request has used. A language model's node says so in the step that
+    /// reads or writes them, each token once; it counts unless the step fails.
+    pub fn spent(&mut self, tokens: Tokens) {
+        self.turn.tokens.add(tokens);
+    }
+
+    /// Says why the request's answer ends here: [`Finish::Length`] where it was cut off at its
+    /// limit of tokens. The walk is ended as always, by [`stop`](Self::stop); without a word, it
+    /// is [`Finish::Stop`]. The last word counts, so that a node that looks at the text may
+    /// overrule one that counts tokens.
+    pub fn finish(&mut self, finish: Finish) {
+        self.turn.finish = Some(finish);
     }
 
     /// Ends this request with an error; the other members go on. The first cause counts.

@@ -133,6 +133,7 @@ fn info(config: &Config) -> ModelInfo {
         id: config.id.clone(),
         kind: "toy".to_owned(),
         description: "A tone for each letter, to try things without a download".to_owned(),
+        converses: false,
         inputs: vec![Modality::Text],
         outputs: vec![Modality::Audio, Modality::Text],
         sample_rate: Some(SAMPLE_RATE),

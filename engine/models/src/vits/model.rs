@@ -287,6 +287,7 @@ fn info(voice: &Voice, config: &Config, files: &Files, voices: &[(String, i32)])
         id: config.id.clone(),
         kind: "vits".to_owned(),
         description: "A VITS voice that speaks as text arrives".to_owned(),
+        converses: false,
         inputs: vec![Modality::Text],
         outputs: vec![Modality::Audio, Modality::Text],
         sample_rate: Some(voice.config.sample_rate),

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 use graph::{Modality, stream::Time};
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Error, Payload, WorkerId};
+use crate::{Error, Payload, Tokens, WorkerId};
 
 /// Something that a node emitted to the requester.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,12 +27,16 @@ pub struct Usage {
     pub input_items: u64,
     /// Items that were emitted.
     pub output_items: u64,
+    /// Tokens that a language model has read and written, as its nodes have counted them.
+    pub tokens: Tokens,
     /// Steps that the request was a member of.
     pub steps: u64,
     /// When the first of them started.
     pub first_step_at: Option<Time>,
     /// When the last of them ended.
     pub last_step_at: Option<Time>,
+    /// Why the model's nodes say that it ended, where they have said so.
+    pub(crate) finish: Option<Finish>,
 }
 
 impl Usage {
@@ -40,12 +44,14 @@ impl Usage {
     pub(crate) fn add(&mut self, other: &Self) {
         self.input_items += other.input_items;
         self.output_items += other.output_items;
+        self.tokens.add(other.tokens);
         self.steps += other.steps;
         self.first_step_at = [self.first_step_at, other.first_step_at]
             .into_iter()
             .flatten()
             .min();
         self.last_step_at = self.last_step_at.max(other.last_step_at);
+        self.finish = self.finish.or(other.finish);
     }
 }
 
@@ -54,7 +60,8 @@ impl Usage {
 pub enum Finish {
     /// The model had nothing more to give.
     Stop,
-    /// The request has had as many steps as a request may have.
+    /// The answer was cut off: the request has had as many steps as a request may have, or a
+    /// language model has written as many tokens as it was to.
     Length,
 }
 

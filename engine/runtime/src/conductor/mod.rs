@@ -276,6 +276,10 @@ impl Conductor {
             Some(Error::Cancelled | Error::ShutDown) => self.counts.cancelled += 1,
             Some(_) => self.counts.failed += 1,
         }
+        let finish = match finish {
+            Finish::Stop => usage.finish.unwrap_or(Finish::Stop),
+            Finish::Length => Finish::Length,
+        };
         self.orders.push_back(Order::End(
             shared,
             End {

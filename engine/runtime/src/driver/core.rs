@@ -54,6 +54,7 @@ impl Core {
             problem: format!("there is no model with index {model}"),
         };
         let host = self.hosted.get(model).ok_or_else(missing)?;
+        host.model.info().check(&options)?;
         let admitted = host.model.admit(&options)?;
         let id = RequestId(self.next_request.fetch_add(1, Ordering::Relaxed));
         let seed = options

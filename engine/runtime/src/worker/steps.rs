@@ -138,6 +138,10 @@ impl Worker {
             })
         });
         let turn = &mut seated.turn;
+        if failure.is_none() {
+            local.usage.tokens.add(turn.tokens);
+            local.usage.finish = turn.finish.or(local.usage.finish);
+        }
         self.with_slot(now, seat.slot, |local, desk| match failure {
             Some(cause) => local.stall(local.node_error(seat.node, cause), desk),
             None => {

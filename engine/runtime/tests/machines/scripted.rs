@@ -14,7 +14,7 @@ type Choose = Box<dyn Fn(&Graph, PartitionId, &Progress<'_>) -> Next + Send + Sy
 /// A model whose nodes do what a closure says.
 pub(crate) struct Scripted {
     graph: Arc<Graph>,
-    info: ModelInfo,
+    pub(crate) info: ModelInfo,
     step: Step,
     next: Choose,
     max_batch: usize,
@@ -49,6 +49,7 @@ impl Scripted {
             id: graph.name().to_owned(),
             kind: "scripted".to_owned(),
             description: String::new(),
+            converses: false,
             inputs: Vec::new(),
             outputs: Vec::new(),
             sample_rate: None,

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use graph::{Call, Graph, LoopSpec, Modality, PartitionSpec, Section};
-use runtime::{Config, Event, Input, Limits, Next, Options, Payload, Simulation, Source};
+use runtime::{
+    Config, Error, Event, Finish, Input, Limits, Message, Next, Options, Payload, Simulation,
+    Source, Tokens,
+};
 
 use crate::{
     declared::{doubling, feed, node, on_workers, read, simulate},
@@ -32,6 +35,11 @@ fn counting(stop_at: u64) -> Scripted {
     let model = Scripted::new(graph, 4, move |_, member| {
         if let Some(prompt) = member.input("prompt").first().cloned() {
             member.put("kept", prompt);
+            member.spent(Tokens {
+                prompt: 5,
+                cached: 2,
+                completion: 0,
+            });
             return;
         }
         let said = member
@@ -42,10 +50,15 @@ fn counting(stop_at: u64) -> Scripted {
             .cloned();
         let steps = *member.state::<u64>().unwrap();
         member.put("token", said.clone().map_or("-", |_| "x"));
+        member.spent(Tokens {
+            completion: 1,
+            ..Tokens::default()
+        });
         if let Some(said) = said {
             member.put("state", Payload::Text(said));
         }
         if steps > stop_at {
+            member.finish(Finish::Length);
             member.stop("tokens");
         }
     });
@@ -109,6 +122,81 @@ fn a_loop_that_is_not_stopped_ends_at_its_bound() {
 }
 
 #[test]
+fn the_end_tells_the_tokens_and_the_reason_that_the_nodes_named() {
+    let (_, end, _) = run(counting(10), Config::default());
+    let tokens = Tokens {
+        prompt: 5,
+        cached: 2,
+        completion: 10,
+    };
+    assert_eq!((end.usage.tokens, end.finish), (tokens, Finish::Length));
+    let (_, end, _) = run(counting(1_000), Config::default());
+    assert_eq!(end.finish, Finish::Stop, "nobody said otherwise");
+}
+
+#[test]
+fn what_a_failed_step_spent_does_not_count() {
+    let graph = Graph::builder("failing")
+        .node(node("model", &[], &["out"]))
+        .walk("only", Call::new("model").emit("out", Modality::Text));
+    let model = Scripted::new(graph, 1, |_, member| {
+        member.spent(Tokens {
+            completion: 9,
+            ..Tokens::default()
+        });
+        member.finish(Finish::Length);
+        member.fail(runtime::Cause::Failed("no".into()));
+    });
+    let (_, end, _) = run(model, Config::default());
+    assert!(end.error.is_some());
+    assert_eq!(
+        (end.usage.tokens, end.finish),
+        (Tokens::default(), Finish::Stop)
+    );
+}
+
+/// As [`counting`], for conversations.
+fn talker() -> Scripted {
+    let mut model = counting(3);
+    model.info.converses = true;
+    model
+}
+
+#[test]
+fn a_conversation_goes_only_to_a_model_that_takes_one() {
+    let talk = Options {
+        messages: vec![Message::text("user", "hello")],
+        ..Options::default()
+    };
+    let refused = |model: Scripted, options: Options| {
+        let mut simulation =
+            Simulation::new(vec![Arc::new(model)], Config::default(), STEP, 5).unwrap();
+        let refused = simulation.submit(0, options).map(|_| ()).unwrap_err();
+        assert_eq!(refused.kind(), runtime::Kind::Invalid);
+        assert!(
+            simulation
+                .snapshot()
+                .workers
+                .iter()
+                .all(runtime::WorkerGauges::at_rest)
+        );
+        refused
+    };
+    let model = || "counting".to_owned();
+    assert_eq!(
+        refused(counting(3), talk.clone()),
+        Error::NoConversation { model: model() }
+    );
+    assert_eq!(
+        refused(talker(), Options::default()),
+        Error::NoMessages { model: model() }
+    );
+    let mut simulation =
+        Simulation::new(vec![Arc::new(talker())], Config::default(), STEP, 5).unwrap();
+    assert!(simulation.submit(0, talk).is_ok());
+}
+
+#[test]
 fn a_request_may_have_so_many_steps() {
     let config = Config {
         limits: Limits {
@@ -120,7 +208,7 @@ fn a_request_may_have_so_many_steps() {
     let (emitted, end, snapshot) = run(counting(1_000), config);
     assert_eq!(
         (emitted, end.finish, end.usage.steps),
-        (6, runtime::Finish::Length, 7)
+        (6, Finish::Length, 7)
     );
     assert!(snapshot.workers.iter().all(runtime::WorkerGauges::at_rest));
 }
