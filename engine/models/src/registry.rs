@@ -10,7 +10,7 @@ use runtime::Model;
 use crate::{Error, Result, toy, vits};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 2] = ["toy", vits::DEFAULT_ID];
+pub const IDS: [&str; 3] = ["toy", "toy-chat", vits::DEFAULT_ID];
 
 /// Which model to load, and how it is set up.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub const IDS: [&str; 2] = ["toy", vits::DEFAULT_ID];
 pub enum ModelConfig {
     /// A model without weights that sounds a tone for each letter.
     Toy(toy::Config),
+    /// A model without weights that repeats the last message of a conversation.
+    ToyChat(toy::chat::Config),
     /// A VITS voice.
     Voice(vits::Config),
 }
@@ -37,6 +39,7 @@ impl ModelConfig {
     pub fn named(id: &str) -> Result<Self> {
         match id {
             "toy" => Ok(Self::Toy(toy::Config::default())),
+            "toy-chat" => Ok(Self::ToyChat(toy::chat::Config::default())),
             vits::DEFAULT_ID => Ok(Self::Voice(vits::Config::default())),
             path if path.ends_with(".onnx") => Ok(Self::Voice(vits::Config {
                 id: voice_id(path),
@@ -55,6 +58,7 @@ impl ModelConfig {
     pub fn id(&self) -> &str {
         match self {
             Self::Toy(config) => &config.id,
+            Self::ToyChat(config) => &config.id,
             Self::Voice(config) => &config.id,
         }
     }
@@ -66,6 +70,7 @@ impl ModelConfig {
     pub fn load(&self, threads: usize) -> Result<Arc<dyn Model>> {
         match self {
             Self::Toy(config) => Ok(Arc::new(toy::Toy::new(config.clone())?)),
+            Self::ToyChat(config) => Ok(Arc::new(toy::chat::Chat::new(config.clone())?)),
             Self::Voice(config) => Ok(Arc::new(vits::Vits::load(config, threads)?)),
         }
     }

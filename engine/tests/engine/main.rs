@@ -10,6 +10,7 @@
 mod support;
 
 mod cancel;
+mod conversing;
 mod failures;
 mod limits;
 mod streaming;

@@ -9,6 +9,7 @@
 //! What always holds: the audio of a text depends on the text, the voice, the speed and the seed
 //! alone, not on how the text was split, batched or timed.
 
+pub mod chat;
 mod config;
 mod submodules;
 

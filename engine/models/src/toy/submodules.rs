@@ -144,7 +144,7 @@ fn note(letter: char, length: usize, seed: u64) -> tensor::Result<Tensor> {
 }
 
 /// A well-mixed number from any number (splitmix64).
-fn mix(seed: u64) -> u64 {
+pub(super) fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -262,6 +262,11 @@ fn spend(cost: Duration, batch: &[Member<'_>]) {
             .map(|admitted| admitted.cost)
             .max()
             .unwrap_or_default();
+    busy(cost);
+}
+
+/// Keeps the thread busy for so long.
+pub(super) fn busy(cost: Duration) {
     if cost.is_zero() {
         return;
     }
