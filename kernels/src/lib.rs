@@ -9,4 +9,7 @@
 
 pub mod ops;
 
+mod mapped;
+
+pub use mapped::MappedFile;
 pub use ops::conv1d::{Conv1d, Rows, RowsMut};

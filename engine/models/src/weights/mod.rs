@@ -193,7 +193,9 @@ mod tests {
     fn what_is_not_there_says_what_to_run() {
         let cache = Cache::new("/nowhere");
         let error = cache.locate("voice-en-us-joe").unwrap_err().to_string();
-        assert!(error.contains("run: promenade models install"), "{error}");
+        assert!(error.ends_with("run: promenade models install"), "{error}");
+        let error = cache.locate("whisper-tiny-en").unwrap_err().to_string();
+        assert!(error.ends_with("models install whisper-tiny-en"), "{error}");
         let error = cache.locate("voice-en-us-jo").unwrap_err().to_string();
         assert!(error.contains("voice-en-us-joe, lexicon-en"), "{error}");
     }
