@@ -221,20 +221,27 @@ impl Server {
 fn load(app: &App, config: engine::Config) -> Result<(), Error> {
     let engine = Engine::start(config)?;
     let catalog = Arc::new(bridge::catalog(engine.models()));
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a driver: when the models were loaded"
-    )]
-    let now = std::time::SystemTime::now();
-    let at = now
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    for info in engine.models().iter().filter(|info| info.converses) {
+        app.metrics.expect_chat(&info.id);
+    }
+    let at = seconds_since_1970();
     let _ = app.loaded.set(Loaded {
         engine,
         catalog,
         at,
     });
     Ok(())
+}
+
+/// What the system's clock says, for clients who want to know when something was made.
+pub(crate) fn seconds_since_1970() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a driver: the time of day is told to clients"
+    )]
+    let now = std::time::SystemTime::now();
+    now.duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// What the engine is started with.

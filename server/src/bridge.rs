@@ -1,7 +1,7 @@
 //! Between what the session knows and what the engine knows; the only place that names both.
 
-use engine::{Finish, Job, Kind as EngineKind, Options, Output, Time, Usage};
-use session::catalog::{Catalog, Model};
+use engine::{Finish, Job, Kind as EngineKind, Options, Output, RequestError, Time, Usage};
+use session::catalog::{Catalog, Model, Task};
 use session::speech::{Event, Word};
 use session::{Fault, Kind, Settings};
 
@@ -11,9 +11,19 @@ pub(crate) fn catalog(models: &[engine::ModelInfo]) -> Catalog {
         id: info.id.clone(),
         voices: info.voices.iter().map(|voice| voice.id.clone()).collect(),
         default_voice: info.default_voice.clone(),
+        task: task(info),
     };
     Catalog {
         models: models.iter().map(model).collect(),
+    }
+}
+
+/// What a model does.
+pub(crate) fn task(info: &engine::ModelInfo) -> Task {
+    if info.converses {
+        Task::Chat
+    } else {
+        Task::Speech
     }
 }
 
@@ -32,6 +42,19 @@ pub(crate) fn job(settings: &Settings) -> Job {
 
 /// What an engine's error is to a client.
 pub(crate) fn fault(error: &engine::Error) -> Fault {
+    let (param, code) = match error {
+        engine::Error::Request(RequestError::InvalidOption { name, .. }) => {
+            (name.clone(), "invalid_value")
+        }
+        engine::Error::Request(RequestError::TooLong { .. }) => {
+            ("messages".to_owned(), "context_length_exceeded")
+        }
+        _ => return fault_of_kind(error),
+    };
+    Fault::field(param, code, format!("Invalid request: {error}."))
+}
+
+fn fault_of_kind(error: &engine::Error) -> Fault {
     let (kind, code) = match error.kind() {
         EngineKind::Invalid => (Kind::Invalid, "invalid_option"),
         EngineKind::NotFound => (Kind::NotFound, "not_found"),

@@ -22,8 +22,9 @@ const FOREIGN: [&str; 3] = ["cache", "bin", "test"];
 pub struct Config {
     /// Where to listen. Port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// What to serve, the default model first: `default` (the installed voice), `toy`, or the
-    /// path of a voice's `.onnx` file.
+    /// What to serve: `default` (the installed voice), the path of a voice's `.onnx` file, or the
+    /// id of any other model, such as `toy` and `toy-chat`. The first one that speaks is the
+    /// default for speech; voices and language models stand side by side.
     pub models: Vec<String>,
     /// Threads for the arithmetic of one step; 0 means one for each core.
     pub threads: usize,
@@ -61,17 +62,25 @@ pub struct Limits {
     /// Characters of `input` in one HTTP request. `OpenAI` takes 4096; a streamed answer can
     /// afford more.
     pub input_chars: usize,
+    /// Messages of one conversation.
+    pub chat_messages: usize,
+    /// Tokens of one answer to a conversation; the limit, too, where a request names none.
+    pub chat_tokens: usize,
+    /// Answers to one conversation (`n`); each takes a place of `streams`.
+    pub chat_choices: usize,
+    /// Tools that one conversation may offer.
+    pub chat_tools: usize,
     /// Bytes of an HTTP request's body.
     pub body_bytes: usize,
     /// Bytes of an HTTP request's head.
     pub head_bytes: usize,
     /// Bytes of one WebSocket message from a client.
     pub message_bytes: usize,
-    /// Bytes of audio that `"stream": false` may collect.
+    /// Bytes of audio or text that an answer in one piece may collect.
     pub whole_bytes: usize,
     /// Connections, whatever they carry.
     pub connections: usize,
-    /// Utterances being spoken, over all doors.
+    /// Utterances and answers being made, over all doors.
     pub streams: usize,
     /// Open speech sockets.
     pub sockets: usize,
@@ -103,6 +112,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             input_chars: 16_384,
+            chat_messages: 1024,
+            chat_tokens: 8192,
+            chat_choices: 8,
+            chat_tools: 128,
             body_bytes: 256 * 1024,
             head_bytes: 32 * 1024,
             message_bytes: 1024 * 1024,
@@ -131,7 +144,7 @@ impl Default for Limits {
 pub struct Auth {
     /// Keys that open `/v1`, sent as `Authorization: Bearer KEY`. None: everybody may come in.
     pub keys: Vec<String>,
-    /// Utterances that one key may have spoken at once; more is answered by 429.
+    /// Utterances and answers that one key may have made at once; more is answered by 429.
     pub streams_per_key: Option<usize>,
 }
 
@@ -222,6 +235,10 @@ impl Config {
         let l = &self.limits;
         let counts = [
             ("limits.input_chars", l.input_chars),
+            ("limits.chat_messages", l.chat_messages),
+            ("limits.chat_tokens", l.chat_tokens),
+            ("limits.chat_choices", l.chat_choices),
+            ("limits.chat_tools", l.chat_tools),
             ("limits.body_bytes", l.body_bytes),
             ("limits.message_bytes", l.message_bytes),
             ("limits.whole_bytes", l.whole_bytes),

@@ -24,6 +24,38 @@ pub struct Model {
     pub voices: Vec<String>,
     /// The voice that speaks when none is named.
     pub default_voice: Option<String>,
+    /// What it does.
+    pub task: Task,
+}
+
+/// What a model does, and so at which doors it is found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Task {
+    /// It speaks a text.
+    #[default]
+    Speech,
+    /// It continues a conversation.
+    Chat,
+}
+
+impl Task {
+    /// The name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Speech => "speech",
+            Self::Chat => "chat",
+        }
+    }
+
+    /// The doors at which its models are found.
+    #[must_use]
+    pub fn endpoints(self) -> &'static [&'static str] {
+        match self {
+            Self::Speech => &["/v1/audio/speech", "/v1/audio/speech/stream"],
+            Self::Chat => &["/v1/chat/completions"],
+        }
+    }
 }
 
 /// All models, the default one first.
@@ -34,36 +66,102 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The model that `name` leads to; no name leads to the default model.
+    /// The speaking model that `name` leads to; no name leads to the default one.
     ///
     /// # Errors
-    /// A `model_not_found` fault that lists the models and the nearest names.
+    /// A `model_not_found` fault that lists the models and the nearest names, or
+    /// `model_not_suitable` for a model that does not speak.
     pub fn model(&self, name: Option<&str>) -> Result<&Model, Fault> {
         let found = match name {
-            None => self.models.first(),
-            Some(name) => self
-                .models
-                .iter()
-                .find(|model| model.id == name)
-                .or_else(|| self.models.first().filter(|_| STOCK_MODELS.contains(&name))),
+            None => self.speaking(),
+            Some(name) => self.named(name).or(self.stock(name)),
         };
-        found.ok_or_else(|| self.unknown_model(name.unwrap_or_default()))
+        found
+            .ok_or_else(|| self.unknown_model(name.unwrap_or_default(), Some(Task::Speech)))
+            .and_then(|model| self.suitable(model, Task::Speech))
     }
 
-    fn unknown_model(&self, name: &str) -> Fault {
-        let ids = || self.models.iter().map(|model| model.id.as_str());
-        let hint = near::hint(name, ids().chain(STOCK_MODELS));
-        let all = ids().collect::<Vec<_>>().join(", ");
-        Fault::field(
-            "model",
-            "model_not_found",
-            format!(
-                "The model {} does not exist{hint}. Models here: {all}; {} lead to the first.",
-                near::quoted(name),
-                STOCK_MODELS.join(", "),
+    /// The conversing model of this name.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn conversing(&self, name: &str) -> Result<&Model, Fault> {
+        self.named(name)
+            .ok_or_else(|| self.unknown_model(name, Some(Task::Chat)))
+            .and_then(|model| self.suitable(model, Task::Chat))
+    }
+
+    /// The model that `name` leads to, whatever it does.
+    ///
+    /// # Errors
+    /// `model_not_found`.
+    pub fn any(&self, name: &str) -> Result<&Model, Fault> {
+        self.named(name)
+            .or(self.stock(name))
+            .ok_or_else(|| self.unknown_model(name, None))
+    }
+
+    /// The default model for speech: the first one that speaks.
+    #[must_use]
+    pub fn speaking(&self) -> Option<&Model> {
+        self.models.iter().find(|model| model.task == Task::Speech)
+    }
+
+    fn named(&self, name: &str) -> Option<&Model> {
+        self.models.iter().find(|model| model.id == name)
+    }
+
+    fn stock(&self, name: &str) -> Option<&Model> {
+        self.speaking().filter(|_| STOCK_MODELS.contains(&name))
+    }
+
+    fn suitable<'a>(&'a self, model: &'a Model, task: Task) -> Result<&'a Model, Fault> {
+        if model.task == task {
+            return Ok(model);
+        }
+        let message = format!(
+            "The model '{}' is for {} ({}), not for {}. {}",
+            model.id,
+            model.task.name(),
+            model.task.endpoints().join(", "),
+            task.name(),
+            self.here(Some(task)),
+        );
+        Err(Fault::field("model", "model_not_suitable", message).of_kind(Kind::NotFound))
+    }
+
+    fn unknown_model(&self, name: &str, task: Option<Task>) -> Fault {
+        let stock = (task != Some(Task::Chat)).then_some(STOCK_MODELS);
+        let known = self.ids(task).chain(stock.into_iter().flatten());
+        let message = format!(
+            "The model {} does not exist{}. {}",
+            near::quoted(name),
+            near::hint(name, known),
+            self.here(task),
+        );
+        Fault::field("model", "model_not_found", message).of_kind(Kind::NotFound)
+    }
+
+    fn ids(&self, task: Option<Task>) -> impl Iterator<Item = &str> {
+        let fits = move |model: &&Model| task.is_none_or(|task| model.task == task);
+        self.models
+            .iter()
+            .filter(fits)
+            .map(|model| model.id.as_str())
+    }
+
+    /// A sentence that lists the models for a task, or all of them.
+    fn here(&self, task: Option<Task>) -> String {
+        let all = self.ids(task).collect::<Vec<_>>().join(", ");
+        match task {
+            Some(task) if all.is_empty() => format!("No model here is for {}.", task.name()),
+            Some(Task::Chat) => format!("Models for chat here: {all}."),
+            _ if self.speaking().is_none() => format!("Models here: {all}."),
+            _ => format!(
+                "Models here: {all}; {} lead to the first for speech.",
+                STOCK_MODELS.join(", ")
             ),
-        )
-        .of_kind(Kind::NotFound)
+        }
     }
 }
 
@@ -108,6 +206,7 @@ mod tests {
             id: id.into(),
             voices: voices.iter().map(|&v| v.into()).collect(),
             default_voice: voices.first().map(|&v| v.into()),
+            task: Task::Speech,
         };
         Catalog {
             models: vec![model("toy", &["sine", "square"]), model("other", &[])],
@@ -131,6 +230,48 @@ mod tests {
             toy.voice(Some("square")).unwrap().as_deref(),
             Some("square")
         );
+    }
+
+    #[test]
+    fn each_door_finds_its_own_models() {
+        let mut catalog = catalog();
+        let talker = Model {
+            id: "talker".into(),
+            voices: Vec::new(),
+            default_voice: None,
+            task: Task::Chat,
+        };
+        catalog.models.insert(0, talker);
+        assert_eq!(catalog.model(None).unwrap().id, "toy");
+        assert_eq!(catalog.model(Some("tts-1")).unwrap().id, "toy");
+        assert_eq!(catalog.conversing("talker").unwrap().id, "talker");
+        assert_eq!(catalog.any("talker").unwrap().id, "talker");
+        for (fault, code, word) in [
+            (
+                catalog.model(Some("talker")),
+                "model_not_suitable",
+                "/v1/chat/completions",
+            ),
+            (
+                catalog.conversing("toy"),
+                "model_not_suitable",
+                "Models for chat here: talker.",
+            ),
+            (
+                catalog.conversing("tlker"),
+                "model_not_found",
+                "did you mean 'talker'",
+            ),
+            (
+                catalog.any("nothing"),
+                "model_not_found",
+                "talker, toy, other",
+            ),
+        ] {
+            let fault = fault.unwrap_err();
+            assert_eq!((fault.kind, fault.code), (Kind::NotFound, code));
+            assert!(fault.message.contains(word), "{fault}");
+        }
     }
 
     #[test]

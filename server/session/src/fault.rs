@@ -78,9 +78,10 @@ impl Fault {
 
     /// A required field that is not there.
     #[must_use]
-    pub fn missing(param: &'static str) -> Self {
+    pub fn missing(param: impl Into<Cow<'static, str>>) -> Self {
+        let param = param.into();
         Self::field(
-            param,
+            param.clone(),
             "missing_required_parameter",
             format!("Missing required parameter: '{param}'."),
         )

@@ -4,6 +4,8 @@
 //! the field, what it was and what is accepted. What is left over at the end was not understood;
 //! [`Fields::ignored`] names it.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::{Fault, near};
@@ -13,7 +15,11 @@ const REPORTED: usize = 16;
 
 /// The fields of one object that have not been read yet. See the [module](self).
 #[derive(Debug, Clone, Default)]
-pub struct Fields(Map<String, Value>);
+pub struct Fields {
+    map: Map<String, Value>,
+    /// Where the object stands in the body, as faults name it; empty for the body itself.
+    path: String,
+}
 
 impl Fields {
     /// Parses one JSON object.
@@ -33,7 +39,10 @@ impl Fields {
             )
         })?;
         match serde_json::from_str(text) {
-            Ok(Value::Object(map)) => Ok(Self(map)),
+            Ok(Value::Object(map)) => Ok(Self {
+                map,
+                path: String::new(),
+            }),
             Ok(other) => Err(Fault::new(
                 crate::Kind::Invalid,
                 "invalid_type",
@@ -47,15 +56,122 @@ impl Fields {
         }
     }
 
+    /// The fields of an object inside of the body, which stands at `path`, such as `messages[3]`.
+    ///
+    /// # Errors
+    /// `invalid_type` when it is not an object.
+    pub fn nested(value: Value, path: String) -> Result<Self, Fault> {
+        match value {
+            Value::Object(map) => Ok(Self { map, path }),
+            other => Err(wrong_type(path, "an object", &other)),
+        }
+    }
+
+    /// The full name of a field, as faults have it.
+    #[must_use]
+    pub fn at(&self, name: &'static str) -> Cow<'static, str> {
+        if self.path.is_empty() {
+            Cow::Borrowed(name)
+        } else {
+            Cow::Owned(format!("{}.{name}", self.path))
+        }
+    }
+
+    /// The fault of a required field that is not there.
+    #[must_use]
+    pub fn missing(&self, name: &'static str) -> Fault {
+        Fault::missing(self.at(name))
+    }
+
+    /// Takes out an object, to be read like this one.
+    ///
+    /// # Errors
+    /// `invalid_type` for anything else.
+    pub fn object(&mut self, name: &'static str) -> Result<Option<Self>, Fault> {
+        let path = self.at(name).into_owned();
+        self.take(name)
+            .map(|value| Self::nested(value, path))
+            .transpose()
+    }
+
+    /// Takes out a list of at most `max` values.
+    ///
+    /// # Errors
+    /// `invalid_type`, or `array_above_max_length` naming the limit.
+    pub fn list(&mut self, name: &'static str, max: usize) -> Result<Option<Vec<Value>>, Fault> {
+        let path = self.at(name);
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Array(values)) if values.len() > max => Err(Fault::field(
+                path.clone(),
+                "array_above_max_length",
+                format!(
+                    "Invalid '{path}': array too long. Expected at most {max} entries, but got {}.",
+                    values.len()
+                ),
+            )),
+            Some(Value::Array(values)) => Ok(Some(values)),
+            Some(other) => Err(wrong_type(path, "an array", &other)),
+        }
+    }
+
+    /// Takes out a whole number in `min..=max`.
+    ///
+    /// # Errors
+    /// `invalid_type`, `integer_below_min_value` or `integer_above_max_value`.
+    pub fn integer_within(
+        &mut self,
+        name: &'static str,
+        min: u64,
+        max: u64,
+    ) -> Result<Option<u64>, Fault> {
+        let path = self.at(name);
+        let Some(value) = self.take(name) else {
+            return Ok(None);
+        };
+        let Some(number) = value
+            .as_i64()
+            .map(i128::from)
+            .or(value.as_u64().map(i128::from))
+        else {
+            return Err(wrong_type(path, "a whole number", &value));
+        };
+        let (code, relation, bound) = match u64::try_from(number) {
+            Ok(number) if (min..=max).contains(&number) => return Ok(Some(number)),
+            Ok(number) if number > max => ("integer_above_max_value", "<=", max),
+            _ => ("integer_below_min_value", ">=", min),
+        };
+        Err(Fault::field(
+            path.clone(),
+            code,
+            format!("Invalid '{path}': expected a value {relation} {bound}, but got {number}."),
+        ))
+    }
+
+    /// Takes out any whole number of 64 bits, negative ones too, as its bits.
+    ///
+    /// # Errors
+    /// `invalid_type` for anything else.
+    pub fn bits(&mut self, name: &'static str) -> Result<Option<u64>, Fault> {
+        let path = self.at(name);
+        let Some(value) = self.take(name) else {
+            return Ok(None);
+        };
+        let bits = value.as_u64().or(value.as_i64().map(i64::cast_unsigned));
+        bits.map(Some)
+            .ok_or_else(|| wrong_type(path, "a whole number of 64 bits", &value))
+    }
+
     /// Takes out a string. Absent and `null` are `None`.
     ///
     /// # Errors
     /// `invalid_type` for anything else.
     pub fn string(&mut self, name: &'static str) -> Result<Option<String>, Fault> {
+        let path = self.at(name);
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong_type(name, "a string", &other)),
+            Some(other) => Err(wrong_type(path, "a string", &other)),
         }
     }
 
@@ -71,7 +187,7 @@ impl Fields {
         let text = self.string(name)?;
         match text {
             Some(text) if text.len() > max && text.chars().count() > max => {
-                Err(too_long(name, max, text.chars().count()))
+                Err(too_long(self.at(name), max, text.chars().count()))
             }
             text => Ok(text),
         }
@@ -109,10 +225,11 @@ impl Fields {
         match accepted.iter().find(|value| **value == text) {
             Some(value) => Ok(Some(value)),
             None => Err(Fault::field(
-                name,
+                self.at(name),
                 "invalid_value",
                 format!(
-                    "Invalid value for '{name}': {}{}. Accepted are: {}.",
+                    "Invalid value for '{}': {}{}. Accepted are: {}.",
+                    self.at(name),
                     near::quoted(&text),
                     near::hint(&text, accepted.iter().copied()),
                     accepted.join(", "),
@@ -126,10 +243,11 @@ impl Fields {
     /// # Errors
     /// `invalid_type` for anything else.
     pub fn boolean(&mut self, name: &'static str) -> Result<Option<bool>, Fault> {
+        let path = self.at(name);
         match self.take(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(value)),
-            Some(other) => Err(wrong_type(name, "a boolean", &other)),
+            Some(other) => Err(wrong_type(path, "a boolean", &other)),
         }
     }
 
@@ -138,10 +256,11 @@ impl Fields {
     /// # Errors
     /// `invalid_type`, `decimal_below_min_value` or `decimal_above_max_value`.
     pub fn number(&mut self, name: &'static str, min: f64, max: f64) -> Result<Option<f64>, Fault> {
+        let path = self.at(name);
         let number = match self.take(name) {
             None => return Ok(None),
             Some(Value::Number(number)) => number.as_f64().unwrap_or(f64::NAN),
-            Some(other) => return Err(wrong_type(name, "a number", &other)),
+            Some(other) => return Err(wrong_type(path, "a number", &other)),
         };
         let (code, relation, bound) = if number < min {
             ("decimal_below_min_value", ">=", min)
@@ -151,9 +270,9 @@ impl Fields {
             return Ok(Some(number));
         };
         Err(Fault::field(
-            name,
+            path.clone(),
             code,
-            format!("Invalid '{name}': expected a value {relation} {bound}, but got {number}."),
+            format!("Invalid '{path}': expected a value {relation} {bound}, but got {number}."),
         ))
     }
 
@@ -173,13 +292,13 @@ impl Fields {
 
     /// Takes a field out, whatever it is. Absent and `null` are `None`.
     pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.0.remove(name).filter(|value| !value.is_null())
+        self.map.remove(name).filter(|value| !value.is_null())
     }
 
     /// The names of what nobody took: at most 16, cut short, printable ASCII only.
     #[must_use]
     pub fn ignored(&self) -> Vec<String> {
-        self.0
+        self.map
             .iter()
             .filter(|(_, value)| !value.is_null())
             .take(REPORTED)
@@ -189,9 +308,10 @@ impl Fields {
 }
 
 /// The fault of a text with more characters than `max`.
-pub(crate) fn too_long(name: &'static str, max: usize, got: usize) -> Fault {
+pub(crate) fn too_long(name: impl Into<Cow<'static, str>>, max: usize, got: usize) -> Fault {
+    let name = name.into();
     Fault::field(
-        name,
+        name.clone(),
         "string_above_max_length",
         format!(
             "Invalid '{name}': string too long. Expected at most {max} characters, but got {got}."
@@ -209,9 +329,12 @@ fn printable(name: &str) -> String {
         .collect()
 }
 
-fn wrong_type(name: &'static str, expected: &str, got: &Value) -> Fault {
+/// The fault of a value of another type than `expected`, at this place in the body.
+#[must_use]
+pub fn wrong_type(name: impl Into<Cow<'static, str>>, expected: &str, got: &Value) -> Fault {
+    let name = name.into();
     Fault::field(
-        name,
+        name.clone(),
         "invalid_type",
         format!(
             "Invalid type for '{name}': expected {expected}, but got {}.",
@@ -288,6 +411,26 @@ mod tests {
         );
         assert!(f.integer("seed").is_err());
         assert!(f.integer("fraction").is_err());
+    }
+
+    #[test]
+    fn a_place_inside_of_the_body_is_named_in_full() {
+        let mut f = fields(r#"{"a": {"b": 1, "n": -3, "l": [1, 2]}, "seed": -1}"#);
+        let mut a = f.object("a").unwrap().unwrap();
+        let faults = [
+            a.string("b").unwrap_err(),
+            a.integer_within("n", 1, 2).unwrap_err(),
+            a.list("l", 1).unwrap_err(),
+            a.missing("c"),
+        ];
+        let places = faults.each_ref().map(|fault| fault.param.clone().unwrap());
+        assert_eq!(places, ["a.b", "a.n", "a.l", "a.c"]);
+        let codes = faults.map(|fault| fault.code);
+        assert_eq!(
+            codes[1..3],
+            ["integer_below_min_value", "array_above_max_length"]
+        );
+        assert_eq!(f.bits("seed").unwrap(), Some(u64::MAX));
     }
 
     #[test]

@@ -19,5 +19,5 @@ pub mod text;
 
 pub use catalog::Catalog;
 pub use fault::{Fault, Kind};
-pub use fields::Fields;
+pub use fields::{Fields, wrong_type};
 pub use settings::{Base, Settings};

@@ -14,7 +14,10 @@ use codecs::SampleRate;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use session::speech::{Body, Command, Config, Event, Session, UtteranceId, Word};
-use session::{Catalog, Fault, Kind, catalog::Model};
+use session::{
+    Catalog, Fault, Kind,
+    catalog::{Model, Task},
+};
 
 const RATE: SampleRate = SampleRate::HZ_24000;
 
@@ -41,6 +44,7 @@ impl Stage {
             id: id.into(),
             voices: vec!["sine".into(), "square".into()],
             default_voice: Some("sine".into()),
+            task: Task::Speech,
         };
         let catalog = Catalog {
             models: vec![model("toy")],

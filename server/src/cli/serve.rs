@@ -12,8 +12,9 @@ use super::{Failure, say};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// `default` (the installed voice), `toy`, or the path of a voice's .onnx file.
-    model: Option<String>,
+    /// `default` (the installed voice), the path of a voice's .onnx file, or another model's id,
+    /// such as `toy` and `toy-chat`. Several stand side by side.
+    models: Vec<String>,
     /// Where to listen.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
@@ -24,8 +25,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut config = Config::load(args.config.as_deref())?;
-    if let Some(model) = args.model {
-        config.models = vec![model];
+    if !args.models.is_empty() {
+        config.models = args.models;
     }
     if let Some(listen) = args.listen {
         config.listen = listen;

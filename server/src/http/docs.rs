@@ -12,12 +12,33 @@ use crate::app::App;
 const DESCRIPTION: &str = include_str!("../../docs/openapi.json");
 const PAGE: &str = include_str!("../../docs/openapi.html");
 
-/// The description, with this server's limit on text.
+/// The description, with this server's limits.
 pub(super) async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
     let mut description = description();
-    let input = "/components/schemas/SpeechRequest/properties/input/maxLength";
-    if let Some(limit) = description.pointer_mut(input) {
-        *limit = json!(app.config.limits.input_chars);
+    let limits = &app.config.limits;
+    for (place, value) in [
+        (
+            "SpeechRequest/properties/input/maxLength",
+            limits.input_chars,
+        ),
+        (
+            "ChatRequest/properties/messages/maxItems",
+            limits.chat_messages,
+        ),
+        ("ChatRequest/properties/tools/maxItems", limits.chat_tools),
+        ("ChatRequest/properties/n/maximum", limits.chat_choices),
+        (
+            "ChatRequest/properties/max_tokens/maximum",
+            limits.chat_tokens,
+        ),
+        (
+            "ChatRequest/properties/max_completion_tokens/maximum",
+            limits.chat_tokens,
+        ),
+    ] {
+        if let Some(limit) = description.pointer_mut(&format!("/components/schemas/{place}")) {
+            *limit = json!(value);
+        }
     }
     description["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
     Json(description)

@@ -20,7 +20,7 @@ pub(super) async fn draw(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let loaded = app.loaded()?;
-    let model = loaded.catalog.model(Some(&id))?;
+    let model = loaded.catalog.any(&id)?;
     let graph = loaded
         .engine
         .graph(&model.id)

@@ -3,8 +3,10 @@
 //! [`ROUTES`] is the table of paths; metrics use its entries as labels and a test holds the
 //! OpenAPI description against it.
 
+mod answer;
 mod assets;
 mod body;
+mod chat;
 mod docs;
 mod error;
 mod graph;
@@ -31,7 +33,8 @@ use crate::ws;
 pub(crate) use error::Failure;
 
 /// Every path, as the router spells it.
-pub(crate) const ROUTES: [&str; 13] = [
+pub(crate) const ROUTES: [&str; 14] = [
+    "/v1/chat/completions",
     "/v1/audio/speech",
     "/v1/audio/speech/stream",
     "/v1/audio/voices",
@@ -52,6 +55,7 @@ const EXPOSED: &str = "retry-after, x-promenade-ignored, x-promenade-sample-rate
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
+        .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/audio/speech", post(speech::speak))
         .route("/v1/audio/speech/stream", get(ws::open))
         .route("/v1/audio/voices", get(models::voices))

@@ -10,6 +10,7 @@ use session::catalog::{STOCK_MODELS, STOCK_VOICES};
 
 use super::Failure;
 use crate::app::{App, Loaded};
+use crate::bridge;
 
 /// `OpenAI`'s list of models, with what else is known of each.
 pub(super) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Failure> {
@@ -19,7 +20,7 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Fai
     Ok(Json(json!({
         "object": "list",
         "data": data,
-        "aliases": aliases(&STOCK_MODELS, loaded.catalog.models.first().map(|m| m.id.as_str())),
+        "aliases": aliases(&STOCK_MODELS, loaded.catalog.speaking().map(|m| m.id.as_str())),
     })))
 }
 
@@ -29,7 +30,7 @@ pub(super) async fn retrieve(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Failure> {
     let loaded = app.loaded()?;
-    let found = loaded.catalog.model(Some(&id))?;
+    let found = loaded.catalog.any(&id)?;
     let info = loaded
         .engine
         .models()
@@ -43,9 +44,8 @@ pub(super) async fn voices(State(app): State<Arc<App>>) -> Result<Json<Value>, F
     let loaded = app.loaded()?;
     let models = loaded.engine.models();
     let all: Vec<Value> = models.iter().flat_map(voices_of).collect();
-    let default = models
-        .first()
-        .and_then(|info| info.default_voice.as_deref());
+    let speaking = loaded.catalog.speaking();
+    let default = speaking.and_then(|model| model.default_voice.as_deref());
     Ok(Json(
         json!({"voices": all, "aliases": aliases(&STOCK_VOICES, default)}),
     ))
@@ -68,12 +68,15 @@ fn model(info: &ModelInfo, loaded: &Loaded) -> Value {
     let names = |modalities: &[engine::graph::Modality]| -> Vec<&str> {
         modalities.iter().map(|modality| modality.name()).collect()
     };
+    let task = bridge::task(info);
     json!({
         "id": info.id,
         "object": "model",
         "created": loaded.at,
         "owned_by": "promenade",
         "kind": info.kind,
+        "task": task.name(),
+        "endpoints": task.endpoints(),
         "description": info.description,
         "inputs": names(&info.inputs),
         "outputs": names(&info.outputs),

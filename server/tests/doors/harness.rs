@@ -10,7 +10,8 @@ use tokio::net::TcpStream;
 /// What any one thing may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server with the toy model on a port of its own.
+/// A server with the toy models on a port of its own: `toy` speaks, `toy-chat` converses, and
+/// `toy-failing` does so for two words.
 pub(crate) async fn serve(change: impl FnOnce(&mut Config)) -> Server {
     serve_costing(Duration::ZERO, change).await
 }
@@ -28,7 +29,18 @@ pub(crate) async fn serve_costing(cost: Duration, change: impl FnOnce(&mut Confi
         step_cost: cost,
         ..engine::toy::Config::default()
     };
-    engine.models = vec![engine::ModelConfig::Toy(toy)];
+    let chat = |id: &str, fail_at| engine::toy::chat::Config {
+        id: id.to_owned(),
+        step_cost: cost,
+        context: 100_000,
+        fail_at,
+        ..engine::toy::chat::Config::default()
+    };
+    engine.models = vec![
+        engine::ModelConfig::Toy(toy),
+        engine::ModelConfig::ToyChat(chat("toy-chat", None)),
+        engine::ModelConfig::ToyChat(chat("toy-failing", Some(2))),
+    ];
     let mut server = Server::start_with(config, engine).await.unwrap();
     server.ready().await.unwrap();
     server
@@ -158,11 +170,15 @@ pub(crate) fn post(body: &[u8]) -> Vec<u8> {
 
 /// As [`post`], with other header lines.
 pub(crate) fn post_with(headers: &str, body: &[u8]) -> Vec<u8> {
+    post_to("/v1/audio/speech", headers, body)
+}
+
+/// As [`post_with`], to another door.
+pub(crate) fn post_to(path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
-    let mut request = format!(
-        "POST /v1/audio/speech HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n"
-    )
-    .into_bytes();
+    let mut request =
+        format!("POST {path} HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n")
+            .into_bytes();
     request.extend_from_slice(body);
     request
 }
@@ -195,6 +211,8 @@ pub(crate) async fn at_rest(server: &Server) {
         "promenade_streams_active{door=\"http\"}",
         "promenade_streams_active{door=\"sse\"}",
         "promenade_streams_active{door=\"ws\"}",
+        "promenade_chat_answers_active{model=\"toy-chat\"}",
+        "promenade_chat_answers_active{model=\"toy-failing\"}",
         "promenade_sockets_active",
         "promenade_requests_open",
         "promenade_engine_worker_requests{worker=\"0\"}",

@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod chat;
 mod drain;
 mod harness;
 mod hostile;

@@ -18,9 +18,9 @@
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
-//! use session::{Catalog, catalog::Model, speech::{Command, Config, Session}};
+//! use session::{Catalog, catalog::{Model, Task}, speech::{Command, Config, Session}};
 //!
-//! let model = Model { id: "toy".into(), voices: vec![], default_voice: None };
+//! let model = Model { id: "toy".into(), voices: vec![], default_voice: None, task: Task::Speech };
 //! let config = Config::new(Arc::new(Catalog { models: vec![model] }));
 //! let mut session = Session::new(config, Duration::ZERO);
 //! session.handle_message(Duration::ZERO, br#"{"type":"session.config"}"#);

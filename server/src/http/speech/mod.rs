@@ -23,6 +23,7 @@ use session::{Fault, Kind};
 
 use self::request::Ask;
 use self::stream::{Framing, Speech, Start};
+use super::answer::{IGNORED, NO_BUFFERING, closing, event, response, too_long};
 use super::body::read_json;
 use super::{Failure, error};
 use crate::app::{App, Loaded};
@@ -32,10 +33,7 @@ use crate::config::seconds;
 use crate::drain::Phase;
 use crate::metrics::Door;
 
-const IGNORED: HeaderName = HeaderName::from_static("x-promenade-ignored");
 const SAMPLE_RATE: HeaderName = HeaderName::from_static("x-promenade-sample-rate");
-/// Tells reverse proxies of a common kind not to gather the body.
-const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub(super) async fn speak(
     State(app): State<Arc<App>>,
@@ -146,35 +144,8 @@ fn headers_of(ask: &Ask) -> HeaderMap {
     headers
 }
 
-fn response(headers: HeaderMap, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.headers_mut() = headers;
-    response
-}
-
-/// One server-sent event with a JSON object.
-fn event(value: &serde_json::Value) -> Bytes {
-    Bytes::from(format!("data: {value}\n\n"))
-}
-
 fn error_event(fault: &Fault) -> Bytes {
     let mut value = error::error_body(fault);
     value["type"] = "speech.audio.error".into();
     event(&value)
-}
-
-fn closing() -> Fault {
-    Fault::new(
-        Kind::Unavailable,
-        "server_closing",
-        "The server is closing.",
-    )
-}
-
-fn too_long() -> Fault {
-    Fault::new(
-        Kind::Cancelled,
-        "stream_timeout",
-        "The answer took longer than it may.",
-    )
 }

@@ -17,15 +17,16 @@ use codecs::audio::{Encoder, Format};
 use engine::{Engine, Feed, Finish, Output, Outputs, Time, Usage};
 use futures_core::Stream;
 use serde_json::json;
-use session::{Fault, Kind};
+use session::Fault;
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
+use super::error_event;
 use super::request::nothing_to_say;
-use super::{closing, error_event, event, too_long};
 use crate::admission::Admitted;
 use crate::bridge;
 use crate::drain::{Drain, Phase};
+use crate::http::answer::{closing, cut_short, event, too_long};
 use crate::metrics;
 
 /// Samples encoded in one go, at most: 0.2 s at 24 kHz. The slowest encoder takes well under a
@@ -378,12 +379,4 @@ impl Playout {
 
 fn delta(bytes: &[u8]) -> Bytes {
     event(&json!({"type": "speech.audio.delta", "audio": STANDARD.encode(bytes)}))
-}
-
-fn cut_short() -> Fault {
-    Fault::new(
-        Kind::Internal,
-        "cut_short",
-        "The model stopped without an end.",
-    )
 }

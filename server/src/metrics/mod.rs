@@ -4,6 +4,8 @@
 //! routes, doors, formats, ends, models and nodes are all known when the server starts. Times
 //! are in seconds. The engine's own counts are read when somebody asks.
 
+mod chat;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +16,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+pub(crate) use chat::Chat;
 
 /// Upper bounds for times until a first chunk, in seconds: 1 ms to 30 s.
 const CHUNK_SECONDS: [f64; 14] = [
@@ -123,6 +127,7 @@ pub(crate) struct Metrics {
     audio_seconds: Counter<f64, AtomicU64>,
     input_chars: Counter,
     stalled: Counter,
+    chat: chat::ChatMetrics,
     engine: EngineMetrics,
 }
 
@@ -181,6 +186,7 @@ impl Metrics {
                 "streams_stalled",
                 "Utterances whose audio fell behind a listener who started 100 ms after the first chunk",
             ),
+            chat: chat::ChatMetrics::new(&mut r),
             engine: EngineMetrics::new(&mut r),
         };
         for door in [Door::Http, Door::Sse, Door::Ws] {
