@@ -48,7 +48,7 @@ test('messages that are not what they should be are named', () => {
 });
 
 test('lists of models and voices are read', () => {
-  assert.deepEqual(parseModels({ data: [{ id: 'toy' }, { id: 'joe' }, { id: 'toy' }] }), ['toy', 'joe']);
+  assert.deepEqual(parseModels({ data: [{ id: 'toy' }, { id: 'joe', task: 'speech' }, { id: 'toy' }, { id: 'lm', task: 'chat' }] }), ['toy', 'joe']);
   assert.deepEqual(parseVoices({ voices: ['a', { id: 'b', model: 'toy' }, { name: 'c' }] }), [
     { id: 'a', model: null },
     { id: 'b', model: 'toy' },

@@ -121,10 +121,11 @@ export interface Voice {
   model: string | null;
 }
 
-/** Ids of the models that the server offers, each once. */
+/** Ids of the models for speech that the server offers, each once. */
 export function parseModels(body: unknown): string[] {
   const list = asList(asObject(body, 'the list of models')['data'], 'models');
-  return [...new Set(list.map((item) => parseId(item, 'model')))];
+  const speaks = (item: unknown): boolean => !isFields(item) || (item['task'] ?? 'speech') === 'speech';
+  return [...new Set(list.filter(speaks).map((item) => parseId(item, 'model')))];
 }
 
 /** The voices that the server offers. */
