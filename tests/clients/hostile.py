@@ -12,6 +12,7 @@ import json
 import sys
 import time
 
+import hostile_chat
 from wire import Socket, Wire, ask, metrics, request
 
 SPEECH = "/v1/audio/speech"
@@ -22,6 +23,7 @@ LONG = {**GOOD, "input": "All work and no play makes a long story. " * 300}
 AT_REST = (
     "promenade_streams_active",
     "promenade_sockets_active",
+    "promenade_chat_answers_active",
     "promenade_requests_open",
     "promenade_engine_worker_requests",
     "promenade_engine_buffered_items",
@@ -344,6 +346,14 @@ def main():
     address = (host, int(port))
     present = {key.split("{")[0] for key in metrics(address)}
     missing = [name for name in AT_REST if name not in present]
+    model = hostile_chat.chat_model(address)
+    chat = [
+        ("chat refusals", hostile_chat.refusals, (model,)),
+        ("chat texts", hostile_chat.strange_texts, (model,)),
+        ("chat disconnects", hostile_chat.disconnects, (model,)),
+    ]
+    if model is None:
+        chat, missing = [], [name for name in missing if "chat" not in name]
     groups = [
         ("refusals", refusals, ()),
         ("strange texts", strange_texts, ()),
@@ -352,6 +362,7 @@ def main():
         ("sockets", sockets, ()),
         ("slow clients", slow_clients, (limits,)),
         ("disconnects", disconnects, ()),
+        *chat,
         ("rest", rest, ()),
     ]
     failed = [f"/metrics has no {name}" for name in missing]
