@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, num::NonZero, thread::available_parallelism};
 
 pub use models::ModelConfig;
-pub use runtime::{Limits, Placement};
+pub use runtime::{Limits, Placement, Policy, Scheduling};
 
 /// Everything that an engine is started with.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Config {
     /// Where the partitions of models live, by the models' ids; where nothing is said, as the
     /// models propose.
     pub placement: BTreeMap<String, Placement>,
+    /// In which order ready work is done.
+    pub scheduling: Scheduling,
     /// What the seeds of requests that name none are drawn from; none draws it from the clock.
     pub seed: Option<u64>,
 }
@@ -33,6 +35,7 @@ impl Default for Config {
             threads: available_parallelism().map_or(1, NonZero::get),
             workers: 1,
             placement: BTreeMap::new(),
+            scheduling: Scheduling::default(),
             seed: None,
         }
     }

@@ -55,6 +55,7 @@ impl Engine {
             limits: config.limits,
             workers: config.workers,
             placement: config.placement,
+            scheduling: config.scheduling,
             seed: config.seed.unwrap_or_else(seed_from_clock),
         };
         let driver = Driver::start(models, driver_config)?;

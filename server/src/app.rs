@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::admission::{Admission, Gate, Place};
 use crate::auth::Keys;
-use crate::config::{Config, seconds};
+use crate::config::{self, Config, seconds};
 use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
 use crate::net::Connection;
@@ -253,6 +253,7 @@ pub fn engine_config(config: &Config) -> Result<engine::Config, Error> {
     let mut engine = engine::Config {
         models: models.collect::<Result<_, _>>()?,
         workers: config.workers,
+        scheduling: scheduling(&config.scheduling),
         ..engine::Config::default()
     };
     if config.threads > 0 {
@@ -262,6 +263,19 @@ pub fn engine_config(config: &Config) -> Result<engine::Config, Error> {
     let chars = config.limits.input_chars.max(config.limits.buffered_chars);
     engine.limits.input_items = chars as u64;
     Ok(engine)
+}
+
+fn scheduling(config: &config::Scheduling) -> engine::Scheduling {
+    engine::Scheduling {
+        policy: match config.policy {
+            config::Policy::Deadline => engine::Policy::Deadline,
+            config::Policy::Fifo => engine::Policy::Fifo,
+            config::Policy::RoundRobin => engine::Policy::RoundRobin,
+        },
+        first_output: seconds(config.first_output_seconds),
+        text: seconds(config.text_seconds),
+        ..engine::Scheduling::default()
+    }
 }
 
 /// `default` is the installed voice, whatever its id.

@@ -30,6 +30,8 @@ pub struct Config {
     pub threads: usize,
     /// Worker threads, each running steps of its own.
     pub workers: usize,
+    /// In which order ready work is done.
+    pub scheduling: Scheduling,
     /// What to log, as `tracing` filters are written.
     pub log: String,
     /// How much, how many and how long.
@@ -47,12 +49,48 @@ impl Default for Config {
             models: vec!["default".to_owned()],
             threads: 0,
             workers: 1,
+            scheduling: Scheduling::default(),
             log: "warn,server=info,promenade=info".to_owned(),
             limits: Limits::default(),
             auth: Auth::default(),
             cors: Cors::default(),
         }
     }
+}
+
+/// In which order ready work is done. The times matter by `deadline` only.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scheduling {
+    /// `deadline`: in the order in which listeners would run dry; `fifo`: first come, first
+    /// served; `round_robin`: nodes take turns.
+    pub policy: Policy,
+    /// How long after a request came its first audio is due.
+    pub first_output_seconds: f64,
+    /// How long a step that nobody hears may wait, such as a word of text.
+    pub text_seconds: f64,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self {
+            policy: Policy::Deadline,
+            first_output_seconds: 0.1,
+            text_seconds: 0.1,
+        }
+    }
+}
+
+/// The rule by which work is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// In the order in which listeners would run dry.
+    Deadline,
+    /// First come, first served.
+    Fifo,
+    /// Nodes take turns.
+    RoundRobin,
 }
 
 /// How much, how many and how long. Every one of them is answered by name when it is reached.
@@ -275,6 +313,11 @@ impl Config {
             ("limits.config_seconds", l.config_seconds),
             ("limits.idle_seconds", l.idle_seconds),
             ("limits.session_seconds", l.session_seconds),
+            (
+                "scheduling.first_output_seconds",
+                self.scheduling.first_output_seconds,
+            ),
+            ("scheduling.text_seconds", self.scheduling.text_seconds),
         ];
         for (key, value) in seconds {
             if !(0.001..=1e6).contains(&value) {

@@ -260,6 +260,28 @@ impl Walk {
             })
     }
 
+    /// Every edge inside it, from node to node; a loop's outputs lead from the node that gives
+    /// them.
+    pub fn hops(&self) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
+        let calls = self.plan.calls.iter().flat_map(|call| {
+            let outputs = self.plan.outputs.get(call.outputs.clone());
+            let outputs = outputs.unwrap_or_default().iter();
+            outputs.map(|output| (call.node, &output.targets))
+        });
+        let loops = self.plan.results.iter();
+        calls
+            .chain(loops.map(|result| (result.node, &result.targets)))
+            .flat_map(move |(from, targets)| {
+                targets.iter().filter_map(move |target| match target {
+                    Target::Slot { slot, .. } => {
+                        let call = self.plan.slots.get(*slot)?.call;
+                        Some((from, self.plan.calls.get(call)?.node))
+                    }
+                    Target::Leaves(_) => None,
+                })
+            })
+    }
+
     /// The loops of the walk, outer ones before inner ones.
     pub fn loops(&self) -> impl Iterator<Item = LoopId> + '_ {
         self.plan.scopes.iter().skip(1).map(|scope| scope.id)

@@ -1,6 +1,6 @@
 //! What goes wrong with a request, and whose doing it was.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// The result of asking the runtime for something.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -86,6 +86,14 @@ pub enum Error {
         /// What was wrong, and what is accepted.
         problem: String,
     },
+    /// One more listener would make others wait, or would wait for too long itself.
+    #[error("all capacity is taken by {listeners} listeners; try again in {} s", retry.as_secs().max(1))]
+    Saturated {
+        /// Who is being served.
+        listeners: usize,
+        /// When it is worth asking again.
+        retry: Duration,
+    },
     /// The request was cancelled by whoever made it.
     #[error("cancelled")]
     Cancelled,
@@ -155,7 +163,7 @@ impl Error {
             | Self::NoMessages { .. }
             | Self::TooLong { .. } => Kind::Invalid,
             Self::UnknownVoice { .. } => Kind::NotFound,
-            Self::Overloaded { .. } => Kind::Overloaded,
+            Self::Overloaded { .. } | Self::Saturated { .. } => Kind::Overloaded,
             Self::Cancelled => Kind::Cancelled,
             Self::ShutDown => Kind::Unavailable,
             Self::Node { .. } | Self::Model { .. } | Self::Setup { .. } => Kind::Internal,

@@ -119,6 +119,7 @@
 mod chat;
 mod client;
 mod conductor;
+mod cost;
 mod driver;
 mod error;
 mod info;
@@ -132,6 +133,7 @@ mod panics;
 mod payload;
 mod placement;
 mod request;
+mod route;
 mod sampling;
 mod submodule;
 mod tokens;
@@ -139,7 +141,7 @@ mod worker;
 
 pub use chat::{Message, Part, Tool, ToolCall};
 pub use client::{Accepted, Emitted, End, Event, Feed, FeedError, Finish, Outputs, Usage};
-pub use driver::{Config, Costs, Driver, Limits, Simulation};
+pub use driver::{Admission, Config, Costs, Driver, Limits, Scheduling, Simulation};
 pub use error::{Cause, Error, Kind, Result, Suggestion, nearest};
 pub use graph::stream::{Chunk, Time};
 pub use info::{ModelInfo, VoiceInfo};
@@ -148,11 +150,11 @@ pub use metrics::{
     BATCH_BOUNDS, Histogram, NodeStats, RequestCounts, Snapshot, TIME_BOUNDS_US, WorkerGauges,
 };
 pub use model::{Input, Model, Next, Progress, Source};
-pub use options::{Options, Value};
+pub use options::{Options, Timing, Value};
 pub use payload::{Payload, WordMark};
 pub use placement::{MAX_WORKERS, Placement, WorkerId};
 pub use request::{Admitted, RequestId, RequestInfo};
 pub use sampling::Sampling;
 pub use submodule::{State, Submodule};
 pub use tokens::Tokens;
-pub use worker::StepInfo;
+pub use worker::{Policy, StepInfo};

@@ -104,6 +104,10 @@ pub struct NodeStats {
     pub batch: Histogram,
     /// Microseconds that a member was ready before its step started.
     pub wait_us: Histogram,
+    /// Microseconds by which emitted audio came before its listener ran dry.
+    pub slack_us: Histogram,
+    /// Pieces of audio that came after that. The first one of a request is never late.
+    pub stalls: u64,
 }
 
 impl NodeStats {
@@ -118,6 +122,8 @@ impl NodeStats {
             step_us: Histogram::of_times(),
             batch: Histogram::of_batches(),
             wait_us: Histogram::of_times(),
+            slack_us: Histogram::of_times(),
+            stalls: 0,
         }
     }
 
@@ -130,6 +136,8 @@ impl NodeStats {
         self.step_us.add(&other.step_us);
         self.batch.add(&other.batch);
         self.wait_us.add(&other.wait_us);
+        self.slack_us.add(&other.slack_us);
+        self.stalls += other.stalls;
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a request may ask of a model, and the checks that every model shares.
 
-use std::{collections::BTreeMap, fmt, ops::RangeInclusive};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
 
 use crate::{Error, Message, Result, Sampling, Tool};
 
@@ -20,6 +20,8 @@ pub struct Options {
     pub tools: Vec<Tool>,
     /// How a language model's tokens are chosen.
     pub sampling: Sampling,
+    /// How urgent its outputs are.
+    pub timing: Timing,
     /// What only some models know. A name that the model does not know is an error.
     pub extra: BTreeMap<String, Value>,
 }
@@ -33,9 +35,22 @@ impl Default for Options {
             messages: Vec::new(),
             tools: Vec::new(),
             sampling: Sampling::default(),
+            timing: Timing::default(),
             extra: BTreeMap::new(),
         }
     }
+}
+
+/// How urgent a request's outputs are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// Audio is heard as it comes; everything else is waited for.
+    #[default]
+    Live,
+    /// Nobody waits for it: it has what others leave.
+    Background,
+    /// All of it is due this long after the request came.
+    Within(Duration),
 }
 
 /// The value of an option that only some models know.

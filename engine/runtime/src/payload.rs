@@ -98,6 +98,18 @@ impl Payload {
         }
     }
 
+    /// How much it is: the rows of a tensor, the characters of a text, the words of a list; 1 for
+    /// anything else. What a step costs is told by it.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        match self.inner() {
+            Self::Text(text) => text.len(),
+            Self::Tensor(tensor) => tensor.shape().first().copied().unwrap_or(1),
+            Self::Words(words) => words.len(),
+            _ => 1,
+        }
+    }
+
     /// Whether every number in it is finite; what holds no numbers always is.
     #[must_use]
     pub fn is_finite(&self) -> bool {

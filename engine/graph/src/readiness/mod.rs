@@ -284,6 +284,13 @@ impl<P: Clone> WalkRun<P> {
         Ok(())
     }
 
+    /// What waits on the inputs of a node for its next run.
+    pub fn waiting_at(&self, node: NodeId) -> impl Iterator<Item = &Payloads<P>> {
+        let call = self.walk.plan.call(node);
+        let slots = call.map_or(0..0, |call| self.walk.plan.calls[call].slots.clone());
+        self.current.get(slots).into_iter().flatten().flatten()
+    }
+
     /// Takes the inputs of a ready node, which is running from now on. They are appended to
     /// `inputs` in the order in which the walk names them.
     ///

@@ -21,6 +21,7 @@ mod feed;
 mod lane;
 mod outlet;
 mod outputs;
+mod playout;
 mod shared;
 
 pub use feed::{Feed, FeedError};

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 use graph::{Modality, stream::Time};
 use parking_lot::{Condvar, Mutex};
 
+use super::playout::Playout;
 use crate::{Error, Payload, Tokens, WorkerId};
 
 /// Something that a node emitted to the requester.
@@ -18,6 +19,12 @@ pub struct Emitted {
     pub payload: Payload,
     /// When the model handed it over.
     pub at: Time,
+}
+
+/// Something emitted, and how long it sounds; zero where it makes no sound.
+struct Queued {
+    item: Emitted,
+    audio: Duration,
 }
 
 /// What a finished request has used.
@@ -37,6 +44,8 @@ pub struct Usage {
     pub last_step_at: Option<Time>,
     /// Why the model's nodes say that it ended, where they have said so.
     pub(crate) finish: Option<Finish>,
+    /// Time of its steps, that of a batch divided among its members.
+    pub busy: Duration,
 }
 
 impl Usage {
@@ -52,6 +61,7 @@ impl Usage {
             .min();
         self.last_step_at = self.last_step_at.max(other.last_step_at);
         self.finish = self.finish.or(other.finish);
+        self.busy += other.busy;
     }
 }
 
@@ -90,7 +100,8 @@ pub(crate) struct Outlet {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Emitted>,
+    queue: VecDeque<Queued>,
+    playout: Playout,
     end: Option<End>,
     /// The end was set; nothing is taken in any more.
     ended: bool,
@@ -129,14 +140,30 @@ impl Outlet {
         room
     }
 
-    /// Hands an item to the requester; drops it after the end.
-    pub(crate) fn emit(&self, item: Emitted) {
+    /// Hands an item to the requester, which sounds for so long; drops it after the end. Returns by
+    /// how many nanoseconds audio came before the listener ran dry, negative where it came after;
+    /// none for the first, and for what makes no sound.
+    pub(crate) fn emit(&self, item: Emitted, audio: Duration) -> Option<i64> {
         let mut state = self.state.lock();
         if state.ended {
-            return;
+            return None;
         }
-        state.queue.push_back(item);
+        let slack = (!audio.is_zero())
+            .then(|| state.playout.give(item.at, audio))
+            .flatten();
+        state.queue.push_back(Queued { item, audio });
         self.wake(state);
+        slack
+    }
+
+    /// When the listener runs dry, or ran; none before the first audio.
+    pub(crate) fn dry_at(&self, now: Time) -> Option<Time> {
+        self.state.lock().playout.dry_at(now)
+    }
+
+    /// All audio that was emitted.
+    pub(crate) fn audio(&self) -> Duration {
+        self.state.lock().playout.given()
     }
 
     /// Sets the end, after all that was emitted; a cancelled or failed request's outputs are
@@ -159,9 +186,9 @@ impl Outlet {
     }
 
     /// Takes what comes next; registers the waker where nothing is there yet.
-    pub(crate) fn take(&self, waker: Option<&Waker>) -> Taken {
+    pub(crate) fn take(&self, now: impl FnOnce() -> Time, waker: Option<&Waker>) -> Taken {
         let mut state = self.state.lock();
-        let taken = state.take();
+        let taken = state.take(now);
         if let (Taken::Empty, Some(waker)) = (&taken, waker) {
             match &mut state.waker {
                 Some(known) => known.clone_from(waker),
@@ -172,7 +199,7 @@ impl Outlet {
     }
 
     /// Takes what comes next, waiting for it up to `timeout`.
-    pub(crate) fn take_within(&self, timeout: Duration) -> Taken {
+    pub(crate) fn take_within(&self, now: impl FnOnce() -> Time, timeout: Duration) -> Taken {
         let mut state = self.state.lock();
         if state.queue.is_empty() && !state.ended {
             self.arrived.wait_while_for(
@@ -181,7 +208,7 @@ impl Outlet {
                 timeout,
             );
         }
-        state.take()
+        state.take(now)
     }
 
     fn wake(&self, mut state: parking_lot::MutexGuard<'_, State>) {
@@ -195,8 +222,11 @@ impl Outlet {
 }
 
 impl State {
-    fn take(&mut self) -> Taken {
-        if let Some(item) = self.queue.pop_front() {
+    fn take(&mut self, now: impl FnOnce() -> Time) -> Taken {
+        if let Some(Queued { item, audio }) = self.queue.pop_front() {
+            if !audio.is_zero() {
+                self.playout.take(now(), audio);
+            }
             return Taken::Item(item, std::mem::take(&mut self.waiting));
         }
         match (self.end.take(), self.ended) {

@@ -40,14 +40,17 @@ impl Outputs {
 
     /// What has arrived and was not read yet.
     pub fn try_next(&mut self) -> Option<Event> {
-        let taken = self.shared.outlet.take(None);
+        let taken = self.shared.outlet.take(|| self.shared.now(), None);
         self.event(taken)
     }
 
     /// The next event, waiting for it up to `timeout` on this thread; nothing after that, and
     /// nothing after the end.
     pub fn next_within(&mut self, timeout: Duration) -> Option<Event> {
-        let taken = self.shared.outlet.take_within(timeout);
+        let taken = self
+            .shared
+            .outlet
+            .take_within(|| self.shared.now(), timeout);
         self.event(taken)
     }
 
@@ -67,7 +70,11 @@ impl Stream for Outputs {
     type Item = Event;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        match self.shared.outlet.take(Some(context.waker())) {
+        let taken = self
+            .shared
+            .outlet
+            .take(|| self.shared.now(), Some(context.waker()));
+        match taken {
             Taken::Empty => Poll::Pending,
             taken => Poll::Ready(self.event(taken)),
         }
@@ -140,12 +147,13 @@ mod tests {
 
     fn emit(shared: &Shared, text: &str) {
         let (port, payload) = ("out".into(), Payload::from(text));
-        shared.outlet.emit(Emitted {
+        let emitted = Emitted {
             port,
             modality: Modality::Text,
             payload,
             at: Time::ZERO,
-        });
+        };
+        shared.outlet.emit(emitted, Duration::ZERO);
     }
 
     fn end(shared: &Shared, error: Option<Error>) {

@@ -49,6 +49,11 @@ impl Shared {
         }
     }
 
+    /// What the clock says now.
+    pub(crate) fn now(&self) -> Time {
+        self.bell.now()
+    }
+
     /// Rings a worker unless its bell is ringing already.
     pub(crate) fn ring(&self, worker: WorkerId) {
         let bit = worker.bit();

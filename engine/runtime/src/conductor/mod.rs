@@ -16,6 +16,7 @@
 //! first reason to close is the one that is told. Reports about a request that is closing or gone
 //! are normal, because workers and requesters do not wait for the conductor.
 
+mod admission;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -27,15 +28,19 @@ use std::{
 };
 
 use graph::{PartitionId, stream::Time};
+use parking_lot::Mutex;
 
 use crate::{
-    Error, Model, Next, RequestId, RequestInfo, Result, WorkerId,
+    Config, Error, Model, Next, RequestId, RequestInfo, Result, WorkerId,
     client::{End, Finish, Shared},
+    cost::CostModel,
     message::{Command, Opening, Pass, Report},
     metrics::RequestCounts,
     panics::panic_message,
     placement::Placed,
+    route::Routes,
 };
+use admission::Gate;
 use request::{Request, State};
 
 /// Something that the conductor wants done.
@@ -50,6 +55,7 @@ pub(crate) enum Order {
 pub(crate) struct Hosted {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) placed: Placed,
+    pub(crate) routes: Arc<Routes>,
 }
 
 /// Decides for all requests of one driver.
@@ -59,18 +65,26 @@ pub(crate) struct Conductor {
     orders: VecDeque<Order>,
     counts: RequestCounts,
     limit: usize,
+    gate: Gate,
+    workers: usize,
     shut_down: bool,
 }
 
 impl Conductor {
-    /// A conductor that lets in up to `limit` requests at once.
-    pub(crate) fn new(hosted: Arc<[Hosted]>, limit: usize) -> Self {
+    /// A conductor that lets in requests within the limits of the configuration.
+    pub(crate) fn new(
+        hosted: Arc<[Hosted]>,
+        config: &Config,
+        costs: Arc<Mutex<CostModel>>,
+    ) -> Self {
         Self {
             hosted,
             requests: HashMap::new(),
             orders: VecDeque::new(),
             counts: RequestCounts::default(),
-            limit,
+            limit: config.limits.requests,
+            gate: Gate::new(config.scheduling.admission, costs),
+            workers: config.workers,
             shut_down: false,
         }
     }
@@ -90,6 +104,7 @@ impl Conductor {
     /// Lets a request in.
     pub(crate) fn handle_submit(
         &mut self,
+        now: Time,
         model: usize,
         info: RequestInfo,
         shared: &Arc<Shared>,
@@ -101,6 +116,12 @@ impl Conductor {
                 problem: format!("there is no model with index {model}"),
             });
         };
+        let (timing, open) = (info.options.timing, self.requests.values());
+        let fits = self.gate.check(now, model, timing, self.workers, open);
+        if let Err(saturated) = fits {
+            self.counts.refused += 1;
+            return Err(saturated);
+        }
         let (id, info) = (info.id, Arc::new(info));
         let workers = host.placed.workers();
         for worker in each(workers) {
@@ -115,7 +136,14 @@ impl Conductor {
         let partition_count = host.model.graph().partitions().len();
         self.requests.insert(
             id,
-            Request::new(model, info, Arc::clone(shared), partition_count, workers),
+            Request::new(
+                model,
+                info,
+                Arc::clone(shared),
+                partition_count,
+                workers,
+                now,
+            ),
         );
         for partition in (1..partition_count).map(PartitionId::new) {
             self.advance(id, partition);
@@ -259,6 +287,9 @@ impl Conductor {
         *waiting &= !worker.bit();
         let is_last = *waiting == 0;
         request.usage.add(usage);
+        if let State::Closing { error: None, .. } = &request.state {
+            self.gate.worked(request, worker.index(), usage.busy);
+        }
         if !is_last {
             return;
         }
@@ -266,11 +297,13 @@ impl Conductor {
             state: State::Closing { finish, error, .. },
             usage,
             shared,
+            since,
             ..
         }) = self.requests.remove(&id)
         else {
             return;
         };
+        self.gate.ended(now, since);
         match &error {
             None => self.counts.done += 1,
             Some(Error::Cancelled | Error::ShutDown) => self.counts.cancelled += 1,

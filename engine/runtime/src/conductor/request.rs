@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graph::{Graph, PartitionId, WalkId};
+use graph::{Graph, PartitionId, WalkId, stream::Time};
 
 use crate::{
     Error, Next, Progress, RequestInfo, Result,
@@ -29,6 +29,8 @@ pub(super) struct Request {
     pub(super) workers: u64,
     pub(super) state: State,
     pub(super) usage: Usage,
+    /// When it was let in.
+    pub(super) since: Time,
     partitions: Vec<Partition>,
 }
 
@@ -47,6 +49,7 @@ impl Request {
         shared: Arc<Shared>,
         partition_count: usize,
         workers: u64,
+        since: Time,
     ) -> Self {
         let mut partitions = vec![Partition::default(); partition_count];
         if let Some(requester) = partitions.first_mut() {
@@ -59,6 +62,7 @@ impl Request {
             workers,
             state: State::Running,
             usage: Usage::default(),
+            since,
             partitions,
         }
     }

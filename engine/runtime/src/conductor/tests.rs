@@ -7,7 +7,7 @@ use graph::{Call, ConnectionSpec, EngineKind, Graph, NodeId, NodeSpec, Partition
 
 use super::*;
 use crate::{
-    Admitted, ModelInfo, Options, Placement, Progress, Submodule, Usage,
+    Admitted, Limits, ModelInfo, Options, Placement, Progress, Submodule, Usage,
     client::Event,
     client::{Bell, Outlet, Outputs},
 };
@@ -92,11 +92,20 @@ impl Desk {
             ..ModelInfo::default()
         };
         let hosted = [Hosted {
+            routes: Arc::new(Routes::new(&graph)),
             model: Arc::new(Pair(Arc::new(graph), info)),
             placed,
         }];
+        let limits = Limits {
+            requests: limit,
+            ..Limits::default()
+        };
+        let config = Config {
+            limits,
+            ..Config::default()
+        };
         Self {
-            conductor: Conductor::new(hosted.into(), limit),
+            conductor: Conductor::new(hosted.into(), &config, Arc::default()),
             outputs: Vec::new(),
         }
     }
@@ -117,7 +126,7 @@ impl Desk {
             admitted: Arc::new(()),
         };
         self.outputs.push(Outputs::new(Arc::clone(&shared)));
-        self.conductor.handle_submit(0, info, &shared)
+        self.conductor.handle_submit(Time::ZERO, 0, info, &shared)
     }
 
     fn report(&mut self, worker: usize, report: Report) {

@@ -1,8 +1,8 @@
 //! What a driver is started with. Plain data.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::Placement;
+use crate::{Placement, Policy};
 
 /// What may be open, queued and fed at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,54 @@ impl Default for Limits {
     }
 }
 
+/// Whom to let in, so that those who are in keep their deadlines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Admission {
+    /// How much of a worker's time its listeners may take together, as a share of it.
+    pub load: f64,
+    /// How long a newcomer may have to wait for its first audio. One who would wait longer is
+    /// refused.
+    pub first_output: Duration,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self {
+            // What is left is for first chunks, and for steps that take longer than planned.
+            load: 0.8,
+            first_output: Duration::from_millis(500),
+        }
+    }
+}
+
+/// In which order ready work is done, and whom to let in. The times matter by deadline only.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scheduling {
+    /// The rule.
+    pub policy: Policy,
+    /// How long after a request came its first audio is due.
+    pub first_output: Duration,
+    /// How long after it became ready a step is due that nobody hears.
+    pub text: Duration,
+    /// The same for requests that nobody waits for.
+    pub background: Duration,
+    /// Whom to let in; none lets in everyone up to [`Limits::requests`].
+    pub admission: Option<Admission>,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            // What feels like at once.
+            first_output: Duration::from_millis(100),
+            text: Duration::from_millis(100),
+            background: Duration::from_secs(1),
+            admission: Some(Admission::default()),
+        }
+    }
+}
+
 /// Everything that a driver is started with, beside the models.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -40,6 +88,8 @@ pub struct Config {
     pub workers: usize,
     /// Where the partitions of models live, by the models' ids.
     pub placement: BTreeMap<String, Placement>,
+    /// In which order ready work is done.
+    pub scheduling: Scheduling,
     /// What the seeds of requests that name none are drawn from.
     pub seed: u64,
 }
@@ -50,6 +100,7 @@ impl Default for Config {
             limits: Limits::default(),
             workers: 1,
             placement: BTreeMap::new(),
+            scheduling: Scheduling::default(),
             seed: 0,
         }
     }

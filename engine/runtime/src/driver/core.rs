@@ -6,19 +6,25 @@ use std::sync::{
 };
 
 use graph::{PartitionId, stream::Time};
+use parking_lot::Mutex;
 
 use super::Config;
 use crate::{
     Error, Feed, MAX_WORKERS, Model, Options, Outputs, RequestId, RequestInfo, Result, WorkerId,
     client::{Bell, Lane, Outlet, Shared},
     conductor::{Conductor, Hosted},
+    cost::CostModel,
     placement::Placed,
+    route::Routes,
+    worker::{Board, Worker},
 };
 
 /// Models that were placed, and how requests of them begin.
 pub(super) struct Core {
     pub(super) hosted: Arc<[Hosted]>,
     pub(super) config: Config,
+    /// What steps cost, as all workers have seen it.
+    pub(super) costs: Arc<Mutex<CostModel>>,
     next_request: AtomicU64,
 }
 
@@ -35,8 +41,10 @@ impl Core {
         let hosted = models
             .into_iter()
             .map(|model| host(model, &config))
-            .collect::<Result<_>>()?;
+            .collect::<Result<Arc<[Hosted]>>>()?;
+        let graphs = hosted.iter().map(|host| &**host.model.graph());
         Ok(Self {
+            costs: Arc::new(Mutex::new(CostModel::new(graphs, config.workers))),
             hosted,
             config,
             next_request: AtomicU64::new(1),
@@ -114,7 +122,20 @@ impl Core {
     }
 
     pub(super) fn conductor(&self) -> Conductor {
-        Conductor::new(Arc::clone(&self.hosted), self.config.limits.requests)
+        Conductor::new(
+            Arc::clone(&self.hosted),
+            &self.config,
+            Arc::clone(&self.costs),
+        )
+    }
+
+    /// A worker with the submodules that are placed on it.
+    ///
+    /// # Errors
+    /// Those of the models that make them.
+    pub(super) fn worker(&self, id: WorkerId, board: Arc<Mutex<Board>>) -> Result<Worker> {
+        let (hosted, costs) = (Arc::clone(&self.hosted), Arc::clone(&self.costs));
+        Worker::new(id, hosted, &self.config, costs, board)
     }
 
     pub(super) fn workers(&self) -> impl Iterator<Item = WorkerId> {
@@ -152,7 +173,11 @@ fn host(model: Arc<dyn Model>, config: &Config) -> Result<Hosted> {
         Some(walk) => Err(Error::Setup {
             problem: format!("walk `{}` belongs to the requester", walk.name()),
         }),
-        None => Ok(Hosted { model, placed }),
+        None => Ok(Hosted {
+            routes: Arc::new(Routes::new(&graph)),
+            model,
+            placed,
+        }),
     }
 }
 

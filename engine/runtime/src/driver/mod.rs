@@ -8,6 +8,6 @@ mod core;
 mod simulation;
 mod threads;
 
-pub use config::{Config, Limits};
+pub use config::{Admission, Config, Limits, Scheduling};
 pub use simulation::{Costs, Simulation};
 pub use threads::Driver;

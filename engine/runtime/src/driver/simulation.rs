@@ -93,8 +93,7 @@ impl Simulation {
         let core = Core::new(models, config)?;
         let seat = |id| {
             let board = Arc::new(Mutex::new(Board::default()));
-            let max_steps = core.config.limits.steps;
-            let worker = Worker::new(id, Arc::clone(&core.hosted), max_steps, Arc::clone(&board))?;
+            let worker = core.worker(id, Arc::clone(&board))?;
             Ok(Seat {
                 worker,
                 board,
@@ -124,7 +123,8 @@ impl Simulation {
         self.conductor.admit()?;
         let bell = Arc::clone(&self.bell) as Arc<dyn Bell>;
         let (info, shared, feed, outputs) = self.core.prepare(model, options, bell)?;
-        self.conductor.handle_submit(model, info, &shared)?;
+        self.conductor
+            .handle_submit(self.now, model, info, &shared)?;
         self.conduct();
         Ok((feed, outputs))
     }

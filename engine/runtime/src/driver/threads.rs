@@ -100,7 +100,7 @@ impl Driver {
         let (info, shared, feed, outputs) = self.inner.core.prepare(model, options, bell)?;
         let submitted = self
             .inner
-            .conduct(|conductor| conductor.handle_submit(model, info, &shared));
+            .conduct(|conductor| conductor.handle_submit(self.inner.now(), model, info, &shared));
         if let Err(error) = submitted {
             shared.refuse();
             return Err(error);
@@ -200,9 +200,7 @@ impl Inner {
         else {
             return;
         };
-        let hosted = Arc::clone(&self.core.hosted);
-        let worker = Worker::new(id, hosted, self.core.config.limits.steps, Arc::clone(board));
-        let mut worker = match worker {
+        let mut worker = match self.core.worker(id, Arc::clone(board)) {
             Ok(worker) => worker,
             Err(error) => {
                 let _ = ready.send(Err(error));

@@ -14,7 +14,11 @@ use crate::{Cause, Member, RequestInfo, Submodule, member::Turn, panics::panic_m
 /// Members that make one step together, each with what it takes and gives.
 pub(crate) struct Batch {
     pub(super) group: usize,
+    /// What all members take together: see [`Payload::length`](crate::Payload::length).
+    pub(super) length: usize,
     pub(super) members: Vec<Seated>,
+    /// How many members it had when it was over.
+    pub(super) size: u32,
     /// When the step began.
     pub(super) start: Time,
 }

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use graph::{ConnectionId, Exit, NodeId, Walk, WalkId};
+use graph::{ConnectionId, Exit, InputId, NodeId, Source, Walk, WalkId};
 
 use crate::{
-    Cause, Error, Model, Result, Submodule, WorkerId, conductor::Hosted, metrics::NodeStats,
+    Cause, Error, Model, Result, Submodule, WorkerId, conductor::Hosted, cost::Place,
+    metrics::NodeStats,
 };
 
 /// One node in one walk: what a batch is made of.
 pub(super) struct Group {
     pub(super) model: usize,
     pub(super) walk: Arc<Walk>,
+    /// What its steps cost is kept here.
+    pub(super) place: Place,
     /// The place of the node among those that live here.
     pub(super) seat: usize,
     /// Whether anything that leaves by the node goes to the requester.
     pub(super) emits: bool,
+    /// The stream that it takes chunks of, if it does, and the input that takes them.
+    pub(super) takes: Option<(InputId, ConnectionId)>,
     /// The streams that it feeds.
     pub(super) streams: Vec<ConnectionId>,
 }
@@ -116,7 +121,18 @@ impl Groups {
             self.list.push(Group {
                 model,
                 walk: Arc::clone(walk),
+                place: Place {
+                    model,
+                    walk: walk.id(),
+                    node,
+                },
                 seat,
+                takes: walk.inputs().find_map(|taken| match taken.source {
+                    Source::Stream(connection) if taken.node == node => {
+                        Some((taken.input, connection))
+                    }
+                    _ => None,
+                }),
                 emits,
                 streams,
             });

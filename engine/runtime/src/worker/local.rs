@@ -1,7 +1,7 @@
 //! What one request has on one worker, and what it is told: its partitions that live here, the
 //! states of their nodes, what was kept for later walks.
 
-use std::{fmt::Display, sync::Arc};
+use std::{fmt::Display, sync::Arc, time::Duration};
 
 use graph::{ConnectionId, Graph, NodeId, Partition, PartitionId, Payloads, WalkRun, stream::Time};
 
@@ -14,9 +14,10 @@ use super::{
 use crate::{
     Cause, Error, Payload, RequestInfo, Source, State, Usage, WorkerId,
     client::Shared,
+    conductor::Hosted,
     message::{Command, Opening, Pass, Report},
     metrics::WorkerGauges,
-    placement::Placed,
+    route::Routes,
 };
 
 /// One request's share of a worker.
@@ -25,6 +26,14 @@ pub(super) struct Local {
     pub(super) shared: Arc<Shared>,
     pub(super) model: usize,
     pub(super) graph: Arc<Graph>,
+    pub(super) routes: Arc<Routes>,
+    /// Samples per second of its audio; none where the model has no audio.
+    pub(super) rate: Option<u32>,
+    pub(super) opened: Time,
+    /// How much audio it has emitted from this worker.
+    pub(super) heard: Duration,
+    /// By how many nanoseconds what the last step emitted came before its listener ran dry.
+    pub(super) slacks: Vec<i64>,
     pub(super) usage: Usage,
     /// By partition; none for those that live elsewhere.
     pub(super) partitions: Vec<Option<Here>>,
@@ -50,12 +59,8 @@ pub(super) enum Life {
 }
 
 impl Local {
-    pub(super) fn new(
-        opening: Opening,
-        graph: &Arc<Graph>,
-        placed: &Placed,
-        worker: WorkerId,
-    ) -> Self {
+    pub(super) fn new(opening: Opening, host: &Hosted, worker: WorkerId, opened: Time) -> Self {
+        let (graph, placed) = (host.model.graph(), &host.placed);
         let here = |partition: &Partition| {
             let lives_here = !partition.is_requester() && placed.worker(partition.id()) == worker;
             lives_here.then(|| Here::new(partition, graph, placed, worker))
@@ -70,6 +75,11 @@ impl Local {
             life: Life::Running,
             in_step: 0,
             graph: Arc::clone(graph),
+            routes: Arc::clone(&host.routes),
+            rate: host.model.info().sample_rate,
+            opened,
+            heard: Duration::ZERO,
+            slacks: Vec::new(),
             info: opening.info,
             shared: opening.shared,
         }

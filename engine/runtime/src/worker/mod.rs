@@ -21,6 +21,7 @@
 
 mod batch;
 mod desk;
+mod due;
 mod flow;
 mod groups;
 mod here;
@@ -34,6 +35,7 @@ use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use graph::{ConnectionId, InputId, NodeId, PartitionId, Payloads, Wanting, stream::Time};
@@ -42,17 +44,23 @@ use parking_lot::Mutex;
 pub(crate) use batch::Batch;
 use batch::Seated;
 use desk::Desk;
+use due::View;
 use groups::Groups;
 use local::{Life, Local};
+pub use scheduler::Policy;
 use scheduler::Scheduler;
 
 use crate::{
-    Payload, RequestId, Result, Usage, WorkerId,
+    Config, Payload, RequestId, Result, Scheduling, Usage, WorkerId,
     conductor::Hosted,
+    cost::CostModel,
     member::Turn,
     message::{Command, Opening, Report},
     metrics::{NodeStats, WorkerGauges},
 };
+
+/// From this share of its time on that listeners take, a worker lets newcomers wait.
+const FULL: f64 = 0.75;
 
 /// Something that a worker wants sent.
 pub(crate) enum Outbound {
@@ -105,6 +113,12 @@ pub(crate) struct Worker {
     outbox: VecDeque<Outbound>,
     timers: BTreeSet<(Time, usize, ConnectionId)>,
     max_steps: u64,
+    rules: Scheduling,
+    costs: Arc<Mutex<CostModel>>,
+    /// The longest step of late.
+    blocking: Duration,
+    /// What a step takes, as a running mean.
+    usual: Duration,
     board: Arc<Mutex<Board>>,
     /// Memory that is used again from step to step.
     wanting: Vec<Wanting>,
@@ -122,14 +136,15 @@ impl Worker {
     pub(crate) fn new(
         id: WorkerId,
         hosted: Arc<[Hosted]>,
-        max_steps: u64,
+        config: &Config,
+        costs: Arc<Mutex<CostModel>>,
         board: Arc<Mutex<Board>>,
     ) -> Result<Self> {
         let groups = Groups::new(&hosted, id)?;
         board.lock().nodes = groups.stats(&hosted);
         Ok(Self {
             id,
-            scheduler: Scheduler::new(groups.list.len()),
+            scheduler: Scheduler::new(config.scheduling.policy, groups.list.len()),
             hosted,
             groups,
             locals: Vec::new(),
@@ -137,7 +152,11 @@ impl Worker {
             slots: HashMap::new(),
             outbox: VecDeque::new(),
             timers: BTreeSet::new(),
-            max_steps,
+            max_steps: config.limits.steps,
+            rules: config.scheduling,
+            costs,
+            blocking: Duration::ZERO,
+            usual: Duration::ZERO,
             board,
             wanting: Vec::new(),
             ready: Vec::new(),
@@ -152,7 +171,7 @@ impl Worker {
     pub(crate) fn handle_command(&mut self, now: Time, command: Command) {
         let request = command.request();
         match command {
-            Command::Open(opening) => self.open(*opening),
+            Command::Open(opening) => self.open(now, *opening),
             Command::Close { .. } => self.close(request),
             Command::Start {
                 partition, pass, ..
@@ -209,9 +228,11 @@ impl Worker {
 
     /// The next step, if any node is ready. It is to be executed and handed back.
     pub(crate) fn poll_batch(&mut self, now: Time) -> Option<Batch> {
-        while let Some(group) = self.scheduler.next_group() {
+        while let Some(group) = self.next_group(now) {
             let mut batch = Batch {
                 group,
+                length: 0,
+                size: 1,
                 members: std::mem::take(&mut self.spare),
                 start: now,
             };
@@ -224,6 +245,33 @@ impl Worker {
             }
         }
         None
+    }
+
+    fn next_group(&mut self, now: Time) -> Option<usize> {
+        let costs = self.costs.lock();
+        let open = self.locals.iter().flatten();
+        let served = open.filter(|local| !local.heard.is_zero());
+        let worker = self.id.index();
+        let work = |local: &Local| costs.work(local.model, worker).unwrap_or(0.0);
+        let view = View {
+            now,
+            is_full: self.scheduler.len() > 1
+                && served.map(|local| work(local)).sum::<f64>() > FULL,
+            costs: &costs,
+            rules: &self.rules,
+            margin: self.blocking + self.usual * u32::try_from(self.scheduler.len()).unwrap_or(1),
+        };
+        let (groups, locals) = (&self.groups, &self.locals);
+        self.scheduler.next_group(|group, ready| {
+            let seat = &ready.member;
+            let local = locals.get(seat.slot).and_then(Option::as_ref);
+            let local = local.filter(|local| local.info.id == seat.request);
+            match (local, groups.list.get(group)) {
+                (Some(local), Some(group)) => local.due(seat, ready.since, group, &view),
+                // Whoever is gone is taken out at once.
+                _ => scheduler::Due::MIN,
+            }
+        })
     }
 
     /// Lets the submodule make the step.
@@ -256,11 +304,13 @@ impl Worker {
     /// Takes back a step that was executed and is over `now`.
     pub(crate) fn handle_executed(&mut self, now: Time, mut batch: Batch) {
         self.record(now, &batch);
-        for mut seated in batch.members.drain(..) {
-            self.taken_back(now, batch.start, &mut seated);
+        let mut members = std::mem::take(&mut batch.members);
+        batch.size = u32::try_from(members.len()).unwrap_or(u32::MAX).max(1);
+        for mut seated in members.drain(..) {
+            self.taken_back(now, &batch, &mut seated);
             self.turns.push(seated.turn);
         }
-        self.spare = batch.members;
+        self.spare = members;
     }
 
     /// Counts what is held, for whoever asks from another thread.
@@ -276,17 +326,12 @@ impl Worker {
         self.board.lock().gauges = gauges;
     }
 
-    fn open(&mut self, opening: Opening) {
+    fn open(&mut self, now: Time, opening: Opening) {
         let Some(host) = self.hosted.get(opening.model) else {
             return;
         };
         let request = opening.info.id;
-        let local = Box::new(Local::new(
-            opening,
-            host.model.graph(),
-            &host.placed,
-            self.id,
-        ));
+        let local = Box::new(Local::new(opening, host, self.id, now));
         let slot = self.free.pop().unwrap_or(self.locals.len());
         if slot == self.locals.len() {
             self.locals.push(None);

@@ -1,32 +1,60 @@
 //! Which (node, walk) group runs next, and with which members. A hot path.
 //!
-//! Round robin by least recent: among groups with ready members, the one whose last step lies
-//! farthest back; among those that never ran, the one whose first member became ready first.
-//! Within a group the members take their turns in the order in which they became ready, so a
-//! member that has just run stands behind all others. What follows:
+//! Three rules, selectable in the configuration; the first is the default.
 //!
-//! - No group starves: with `n` groups ready, each runs at least once in `n` steps. A stream of
-//!   new requests (their first nodes are one group) can hold up running streams by one step at
-//!   most between two of theirs, and the other way round.
-//! - No member starves: with `m` members ready in its group and a batch of `b`, it runs within
-//!   `m / b` steps of the group, rounded up.
-//! - One batch never mixes walks or nodes, and is not chosen by its size.
+//! - **Deadline**: each ready member has a latest moment at which its step must begin for its
+//!   listener not to run dry (see [`due`](super::due)); the group of the member whose moment comes
+//!   first runs, and its members join in that order.
+//! - **Fifo**: the group whose member has been ready longest.
+//! - **Round robin**, by least recent: the group whose last step lies farthest back; among those
+//!   that never ran, the one whose first member became ready first. Members take turns in the
+//!   order in which they became ready.
+//!
+//! What follows for all of them: no batch mixes nodes, nothing that is ready waits for ever. In
+//! round robin, with `n` groups ready each runs at least once in `n` steps, and with `m` members in
+//! a group and a batch of `b`, each runs within `m / b` of its steps, rounded up. By deadline,
+//! [`due`](super::due) says how long anything may wait.
 
 use std::collections::VecDeque;
 
 use graph::stream::Time;
+
+/// The order in which ready work is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Least slack first: in the order in which silence would be heard.
+    #[default]
+    Deadline,
+    /// First come, first served.
+    Fifo,
+    /// Nodes take turns.
+    RoundRobin,
+}
+
+/// The latest moment at which a step should begin, in nanoseconds since the start. It may lie
+/// before the start.
+pub(crate) type Due = i64;
 
 /// A member that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ready<M> {
     pub(crate) member: M,
     pub(crate) since: Time,
+    /// By deadline: when it should begin.
+    pub(crate) due: Due,
     /// Counts all that became ready, to tell who was first.
     order: u64,
 }
 
+impl<M> Ready<M> {
+    fn turn(&self) -> (Due, u64) {
+        (self.due, self.order)
+    }
+}
+
 /// The ready members of every group.
 pub(crate) struct Scheduler<M> {
+    policy: Policy,
     groups: Vec<Group<M>>,
     steps: u64,
     order: u64,
@@ -41,12 +69,13 @@ struct Group<M> {
 
 impl<M: Copy> Scheduler<M> {
     /// With this many groups, all empty.
-    pub(crate) fn new(group_count: usize) -> Self {
+    pub(crate) fn new(policy: Policy, group_count: usize) -> Self {
         let group = || Group {
             members: VecDeque::new(),
             last_step: 0,
         };
         Self {
+            policy,
             groups: (0..group_count).map(|_| group()).collect(),
             steps: 0,
             order: 0,
@@ -64,24 +93,51 @@ impl<M: Copy> Scheduler<M> {
         group.members.push_back(Ready {
             member,
             since,
+            due: 0,
             order: self.order,
         });
     }
 
-    /// The group whose turn it is.
-    pub(crate) fn next_group(&self) -> Option<usize> {
-        let turn = |group: &Group<M>| {
-            group
-                .members
-                .front()
-                .map(|front| (group.last_step, front.order))
-        };
-        let ready = self
-            .groups
-            .iter()
-            .enumerate()
-            .filter_map(|(index, group)| turn(group).map(|turn| (turn, index)));
+    /// The group whose turn it is. By deadline, `due` is asked for every member that is ready,
+    /// where there is anything to choose.
+    pub(crate) fn next_group(&mut self, due: impl Fn(usize, &Ready<M>) -> Due) -> Option<usize> {
+        if self.ready == 0 {
+            return None;
+        }
+        if self.policy == Policy::Deadline && self.ready > 1 {
+            self.order_by(due);
+        }
+        let ready = self.groups.iter().enumerate().filter_map(|(index, group)| {
+            let front = group.members.front()?;
+            let turn = match self.policy {
+                Policy::Deadline => (front.due, front.order),
+                Policy::Fifo => (0, front.order),
+                Policy::RoundRobin => (
+                    Due::try_from(group.last_step).unwrap_or(Due::MAX),
+                    front.order,
+                ),
+            };
+            Some((turn, index))
+        });
         ready.min().map(|(_, index)| index)
+    }
+
+    /// The members of each group stand in the order of their deadlines.
+    fn order_by(&mut self, due: impl Fn(usize, &Ready<M>) -> Due) {
+        for (index, group) in self.groups.iter_mut().enumerate() {
+            for ready in &mut group.members {
+                ready.due = due(index, ready);
+            }
+            let members = group.members.make_contiguous();
+            if !members.is_sorted_by_key(Ready::turn) {
+                members.sort_unstable_by_key(Ready::turn);
+            }
+        }
+    }
+
+    /// The member of a group whose turn it is.
+    pub(crate) fn front(&self, group: usize) -> Option<&Ready<M>> {
+        self.groups.get(group)?.members.front()
     }
 
     /// Takes the member of a group whose turn it is.
@@ -130,7 +186,8 @@ mod tests {
             let name = case["id"].as_str().unwrap();
             let walks = &case["walk_of_request"];
             let mut groups: Vec<(String, String)> = Vec::new();
-            let (mut scheduler, mut queued) = (Scheduler::new(8), BTreeSet::new());
+            let (mut scheduler, mut queued) =
+                (Scheduler::new(Policy::RoundRobin, 8), BTreeSet::new());
             for (index, step) in case["steps"].as_array().unwrap().iter().enumerate() {
                 for (request, nodes) in step["becomes_ready"].as_object().unwrap() {
                     for node in nodes.as_array().unwrap() {
@@ -161,7 +218,7 @@ mod tests {
     type Batch = Option<((String, String), Vec<u8>)>;
 
     fn run(scheduler: &mut Scheduler<u8>, groups: &[(String, String)]) -> Batch {
-        let group = scheduler.next_group()?;
+        let group = scheduler.next_group(|_, _| 0)?;
         let members = std::iter::from_fn(|| scheduler.take(group))
             .map(|ready| ready.member)
             .collect();
@@ -186,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_flood_in_one_group_holds_up_another_by_one_step() {
-        let mut scheduler = Scheduler::new(2);
+        let mut scheduler = Scheduler::new(Policy::RoundRobin, 2);
         let mut waits = BTreeMap::new();
         for step in 0..100_u32 {
             for _ in 0..10 {
@@ -196,7 +253,7 @@ mod tests {
                 scheduler.add(1, 1, Time::ZERO);
                 waits.insert(step, None);
             }
-            let group = scheduler.next_group().unwrap();
+            let group = scheduler.next_group(|_, _| 0).unwrap();
             if scheduler.take(group).unwrap().member == 1 {
                 waits
                     .values_mut()
@@ -213,7 +270,7 @@ mod tests {
 
     #[test]
     fn members_that_go_are_not_counted() {
-        let mut scheduler = Scheduler::new(2);
+        let mut scheduler = Scheduler::new(Policy::RoundRobin, 2);
         for member in 0..6 {
             scheduler.add(member % 2, member, Time::ZERO);
         }
@@ -221,5 +278,37 @@ mod tests {
         assert_eq!(scheduler.len(), 4);
         assert_eq!(scheduler.take(0).map(|ready| ready.member), Some(2));
         assert_eq!(scheduler.len(), 3);
+    }
+    #[test]
+    fn by_deadline_the_most_urgent_member_chooses_the_group_and_goes_first() {
+        let mut scheduler = Scheduler::new(Policy::Deadline, 2);
+        for member in [30, 10, 20] {
+            scheduler.add(0, member, Time::ZERO);
+        }
+        scheduler.add(1, 5, Time::ZERO);
+        let due = |_: usize, ready: &Ready<i32>| Due::from(ready.member);
+        let mut order = Vec::new();
+        while let Some(group) = scheduler.next_group(due) {
+            order.push((group, scheduler.take(group).unwrap().member));
+            scheduler.stepped(group);
+        }
+        assert_eq!(order, [(1, 5), (0, 10), (0, 20), (0, 30)]);
+    }
+
+    #[test]
+    fn of_equal_deadlines_and_by_fifo_the_first_to_be_ready_goes_first() {
+        for policy in [Policy::Deadline, Policy::Fifo] {
+            let mut scheduler = Scheduler::new(policy, 3);
+            let added = [(2, 'a'), (0, 'b'), (2, 'c'), (1, 'd')];
+            for (group, member) in added {
+                scheduler.add(group, member, Time::ZERO);
+            }
+            let mut order = Vec::new();
+            while let Some(group) = scheduler.next_group(|_, _| 7) {
+                order.push((group, scheduler.take(group).unwrap().member));
+                scheduler.stepped(group);
+            }
+            assert_eq!(order, added, "{policy:?}");
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! A request's node before and after its step: what it takes, and where what it gave goes. A hot
 //! path.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use graph::{Departure, Exit, InputId, OutputId, PartitionId, Payloads, stream::Time};
+use graph::{Departure, Exit, InputId, Modality, OutputId, PartitionId, Payloads, stream::Time};
 
 use super::{Outbound, Seat, desk::Desk, here::Active, local::Local};
 use crate::{Cause, Emitted, Payload, member::Turn, message::Report};
@@ -94,12 +94,15 @@ impl Local {
                 for payload in payloads {
                     self.usage.output_items += 1;
                     let payload = payload.into_inner();
-                    self.shared.outlet.emit(Emitted {
+                    let audio = self.audio(modality, &payload);
+                    let emitted = Emitted {
                         port: Arc::clone(&port),
                         modality,
                         payload,
                         at: now,
-                    });
+                    };
+                    self.heard += audio;
+                    self.slacks.extend(self.shared.outlet.emit(emitted, audio));
                 }
             }
             Exit::Stream(connection) => {
@@ -112,6 +115,17 @@ impl Local {
             }
             Exit::Nowhere => {}
         }
+    }
+
+    /// How long something sounds; zero for what is not audio.
+    fn audio(&self, modality: Modality, payload: &Payload) -> Duration {
+        let (Modality::Audio, Some(rate @ 1..), Some(samples)) =
+            (modality, self.rate, payload.as_tensor())
+        else {
+            return Duration::ZERO;
+        };
+        let nanos = samples.shape().elements() as u64 * 1_000_000_000 / u64::from(rate);
+        Duration::from_nanos(nanos)
     }
 
     /// Where the pass is over, the next one begins or the conductor is asked.

@@ -9,6 +9,7 @@
 )]
 
 mod chances;
+mod deadlines;
 mod declared;
 mod scripted;
 mod walks;

@@ -67,6 +67,12 @@ impl Scripted {
         }
     }
 
+    /// With audio of so many samples per second.
+    pub(crate) fn sounding(mut self, rate: u32) -> Self {
+        self.info.sample_rate = Some(rate);
+        self
+    }
+
     /// With another choice of walks.
     pub(crate) fn choosing(
         mut self,

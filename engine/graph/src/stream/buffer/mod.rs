@@ -146,6 +146,13 @@ impl<T: Item> StreamBuffer<T> {
         self.cursor.core
     }
 
+    /// How many items wait that no chunk has answered for.
+    #[must_use]
+    pub fn unanswered(&self) -> usize {
+        let waiting = self.announced().saturating_sub(self.position());
+        usize::try_from(waiting).unwrap_or(usize::MAX)
+    }
+
     /// How many items were dropped because a live input was late.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
