@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, num::NonZero, thread::available_parallelism};
 
 pub use models::ModelConfig;
-pub use runtime::{Limits, Placement, Policy, Scheduling};
+pub use runtime::{Admission, Limits, Placement, Policy, Scheduling};
 
 /// Everything that an engine is started with.
 #[derive(Clone, Debug)]

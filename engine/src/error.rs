@@ -33,6 +33,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// When it is worth asking again, where that is known.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<std::time::Duration> {
+        match self {
+            Self::Request(runtime::Error::Saturated { retry, .. }) => Some(*retry),
+            _ => None,
+        }
+    }
+
     /// Which of the few kinds this is.
     #[must_use]
     pub fn kind(&self) -> Kind {

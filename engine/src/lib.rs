@@ -29,7 +29,7 @@ mod engine;
 mod error;
 mod handle;
 
-pub use config::{Config, Limits, ModelConfig, Placement, Policy, Scheduling};
+pub use config::{Admission, Config, Limits, ModelConfig, Placement, Policy, Scheduling};
 pub use engine::Engine;
 pub use error::{Error, Kind, Result};
 /// What runs in what order; for drawing a model's graph.

@@ -274,6 +274,10 @@ fn scheduling(config: &config::Scheduling) -> engine::Scheduling {
         },
         first_output: seconds(config.first_output_seconds),
         text: seconds(config.text_seconds),
+        admission: config.admission.then(|| engine::Admission {
+            load: config.admission_load,
+            first_output: seconds(config.admission_first_output_seconds),
+        }),
         ..engine::Scheduling::default()
     }
 }

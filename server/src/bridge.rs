@@ -63,7 +63,8 @@ fn fault_of_kind(error: &engine::Error) -> Fault {
         EngineKind::Unavailable => (Kind::Unavailable, "unavailable"),
         _ => (Kind::Internal, "model_failed"),
     };
-    Fault::new(kind, code, format!("The request failed: {error}."))
+    let retry = error.retry_after().map(|wait| wait.as_secs().max(1));
+    Fault::new(kind, code, format!("The request failed: {error}.")).retry_after(retry)
 }
 
 /// Wall time from the first model step to the last, over the audio's time.

@@ -69,6 +69,12 @@ pub struct Scheduling {
     pub first_output_seconds: f64,
     /// How long a step that nobody hears may wait, such as a word of text.
     pub text_seconds: f64,
+    /// Whether to refuse a listener with whom those who are served would not be served in time.
+    pub admission: bool,
+    /// The share of a worker's time that its listeners may take together.
+    pub admission_load: f64,
+    /// How long a newcomer may have to wait for its first audio, by what work has cost so far.
+    pub admission_first_output_seconds: f64,
 }
 
 impl Default for Scheduling {
@@ -77,6 +83,9 @@ impl Default for Scheduling {
             policy: Policy::Deadline,
             first_output_seconds: 0.1,
             text_seconds: 0.1,
+            admission: true,
+            admission_load: 0.8,
+            admission_first_output_seconds: 0.5,
         }
     }
 }
@@ -318,11 +327,20 @@ impl Config {
                 self.scheduling.first_output_seconds,
             ),
             ("scheduling.text_seconds", self.scheduling.text_seconds),
+            (
+                "scheduling.admission_first_output_seconds",
+                self.scheduling.admission_first_output_seconds,
+            ),
         ];
         for (key, value) in seconds {
             if !(0.001..=1e6).contains(&value) {
                 return Err(range(key, &value, "0.001 to 1000000 seconds are accepted"));
             }
+        }
+        let load = &self.scheduling.admission_load;
+        if !(0.01..=1.0).contains(load) {
+            let accepted = "0.01 to 1 is accepted";
+            return Err(range("scheduling.admission_load", load, accepted));
         }
         if !(0.0..=1e6).contains(&l.drain_seconds) {
             let accepted = "0 to 1000000 seconds are accepted";

@@ -47,6 +47,8 @@ pub struct Fault {
     pub param: Option<Cow<'static, str>>,
     /// A stable name for programs.
     pub code: &'static str,
+    /// Seconds after which it is worth trying again, where that is known.
+    pub retry_after: Option<u64>,
 }
 
 impl Fault {
@@ -58,6 +60,7 @@ impl Fault {
             message: message.into(),
             param: None,
             code,
+            retry_after: None,
         }
     }
 
@@ -73,6 +76,7 @@ impl Fault {
             message: message.into(),
             param: Some(param.into()),
             code,
+            retry_after: None,
         }
     }
 
@@ -91,6 +95,13 @@ impl Fault {
     #[must_use]
     pub fn of_kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
+        self
+    }
+
+    /// Says when it is worth trying again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: Option<u64>) -> Self {
+        self.retry_after = seconds;
         self
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use session::{Fault, Kind};
 
 /// Seconds after which a refused client should try again. Places come back within a sentence.
-const RETRY_SECONDS: &str = "1";
+const RETRY_SECONDS: u64 = 1;
 
 /// A fault as an answer.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ impl IntoResponse for Failure {
         let headers = response.headers_mut();
         match fault.kind {
             Kind::Unavailable | Kind::RateLimited | Kind::Cancelled => {
-                headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+                let seconds = fault.retry_after.unwrap_or(RETRY_SECONDS);
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
             }
             Kind::Unauthorized => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -139,6 +139,7 @@ struct EngineMetrics {
     members: Family<NodeLabels, Counter>,
     failures: Family<NodeLabels, Counter>,
     busy: Family<NodeLabels, Counter<f64, AtomicU64>>,
+    late: Family<NodeLabels, Counter>,
     after_cancel: Counter,
     buffered: Family<WorkerLabels, Gauge>,
     ready: Family<WorkerLabels, Gauge>,
@@ -297,6 +298,11 @@ impl EngineMetrics {
                 "Requests that failed in a node's steps",
             ),
             busy: add(r, "engine_busy_seconds", "Time spent in a node's steps"),
+            late: add(
+                r,
+                "engine_late_audio",
+                "Pieces of audio that came after their listener ran dry",
+            ),
             after_cancel: add(
                 r,
                 "engine_steps_after_cancel",
@@ -337,6 +343,7 @@ impl EngineMetrics {
             set(&self.steps.get_or_create(&labels), node.steps);
             set(&self.members.get_or_create(&labels), node.members);
             set(&self.failures.get_or_create(&labels), node.failures);
+            set(&self.late.get_or_create(&labels), node.stalls);
             let busy = self.busy.get_or_create(&labels);
             busy.inner()
                 .store(node.busy.as_secs_f64().to_bits(), Ordering::Relaxed);

@@ -74,7 +74,7 @@ impl Default for Scheduling {
             first_output: Duration::from_millis(100),
             text: Duration::from_millis(100),
             background: Duration::from_secs(1),
-            admission: Some(Admission::default()),
+            admission: None,
         }
     }
 }

@@ -14,12 +14,10 @@ use tensor::Tensor;
 
 use crate::{
     declared::{feed, node},
-    scripted::Scripted,
+    scripted::{RATE, Scripted},
 };
 
 const MS: Duration = Duration::from_millis(1);
-/// Samples per second of the speaking model.
-const RATE: u32 = 8_000;
 /// Audio that each letter becomes.
 const LETTER: Duration = Duration::from_millis(100);
 /// Letters of one sentence, which are read in one step.
@@ -66,7 +64,7 @@ fn speaking() -> Arc<dyn Model> {
             member.put("audio", Tensor::f32([samples.len()], samples).unwrap());
         }
     });
-    Arc::new(model.sounding(RATE))
+    Arc::new(model)
 }
 
 /// What steps cost.
@@ -210,7 +208,6 @@ fn offer(scheduling: Scheduling, load: f64, time: Duration) -> Tally {
 fn by(policy: Policy) -> Scheduling {
     Scheduling {
         policy,
-        admission: None,
         ..Scheduling::default()
     }
 }
@@ -236,7 +233,11 @@ fn by_deadline_a_worker_carries_half_as_many_listeners_again() {
 
 #[test]
 fn with_admission_listeners_hear_no_stall_however_many_ask() {
-    let tally = offer(Scheduling::default(), 3.0, Duration::from_secs(600));
+    let scheduling = Scheduling {
+        admission: Some(Admission::default()),
+        ..Scheduling::default()
+    };
+    let tally = offer(scheduling, 3.0, Duration::from_secs(600));
     assert!(
         tally.share() >= 0.99,
         "{} of {}",

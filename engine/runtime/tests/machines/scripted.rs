@@ -8,6 +8,9 @@ use runtime::{
     Submodule,
 };
 
+/// Samples per second of its audio.
+pub(crate) const RATE: u32 = 8_000;
+
 type Step = Arc<dyn Fn(&str, &mut Member<'_>) + Send + Sync>;
 type Choose = Box<dyn Fn(&Graph, PartitionId, &Progress<'_>) -> Next + Send + Sync>;
 
@@ -52,7 +55,7 @@ impl Scripted {
             converses: false,
             inputs: Vec::new(),
             outputs: Vec::new(),
-            sample_rate: None,
+            sample_rate: Some(RATE),
             voices: Vec::new(),
             default_voice: None,
             licence: String::new(),
@@ -65,12 +68,6 @@ impl Scripted {
             next: Box::new(next),
             max_batch,
         }
-    }
-
-    /// With audio of so many samples per second.
-    pub(crate) fn sounding(mut self, rate: u32) -> Self {
-        self.info.sample_rate = Some(rate);
-        self
     }
 
     /// With another choice of walks.
