@@ -42,6 +42,8 @@ pub use handle::{
 pub use models::{toy, vits, weights};
 /// Why a request was refused or ended early, for who has to tell the fields apart.
 pub use runtime::Error as RequestError;
+/// Pages of keys and values.
+pub use runtime::kv::Stats as PageStats;
 pub use runtime::{
     Cause, Histogram, Message, ModelInfo, NodeStats, Part, RequestCounts, Sampling, Snapshot, Tool,
     ToolCall, VoiceInfo, WorkerGauges,

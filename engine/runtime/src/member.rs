@@ -29,6 +29,8 @@ pub(crate) struct Turn {
     pub(crate) failure: Option<Cause>,
     pub(crate) tokens: Tokens,
     pub(crate) finish: Option<Finish>,
+    /// The node is not finished: see [`Member::again`].
+    pub(crate) again: bool,
 }
 
 impl Turn {
@@ -45,6 +47,7 @@ impl Turn {
         self.failure = None;
         self.tokens = Tokens::default();
         self.finish = None;
+        self.again = false;
     }
 
     /// Drops what was put and stopped, as if the step had not been made.
@@ -134,6 +137,12 @@ impl Member<'_> {
         }
     }
 
+    /// Whether the walk has a loop of this name.
+    #[must_use]
+    pub fn is_in_loop(&self, name: &str) -> bool {
+        self.walk.loop_named(name).is_some()
+    }
+
     /// Adds tokens to what the request has used. A language model's node says so in the step that
     /// reads or writes them, each token once; it counts unless the step fails.
     pub fn spent(&mut self, tokens: Tokens) {
@@ -146,6 +155,26 @@ impl Member<'_> {
     /// overrule one that counts tokens.
     pub fn finish(&mut self, finish: Finish) {
         self.turn.finish = Some(finish);
+    }
+
+    /// The node is not finished with what it took: it keeps its inputs and gets another step, and
+    /// until then nothing that it feeds starts. What it has put stays and is added to. Long work
+    /// is cut so that others get their turns.
+    pub fn again(&mut self) {
+        self.turn.again = true;
+    }
+
+    /// The walk that the member is in: those of one step differ where
+    /// [`Submodule::mixes_walks`](crate::Submodule::mixes_walks) allows it.
+    #[must_use]
+    pub fn walk(&self) -> &str {
+        self.walk.name()
+    }
+
+    /// Whether this member has been failed in this step.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.turn.failure.is_some()
     }
 
     /// Ends this request with an error; the other members go on. The first cause counts.

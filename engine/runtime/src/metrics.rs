@@ -3,6 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::kv;
+
 /// Upper bounds in microseconds of the buckets of a [`Histogram`] of times: 10 us to 10 s, three
 /// to a decade, because a chunk is late by a factor and not by a difference.
 pub const TIME_BOUNDS_US: [u64; 19] = [
@@ -108,6 +110,8 @@ pub struct NodeStats {
     pub slack_us: Histogram,
     /// Pieces of audio that came after that. The first one of a request is never late.
     pub stalls: u64,
+    /// Pages of tokens, where the node has them.
+    pub pages: Option<kv::Stats>,
 }
 
 impl NodeStats {
@@ -124,6 +128,7 @@ impl NodeStats {
             wait_us: Histogram::of_times(),
             slack_us: Histogram::of_times(),
             stalls: 0,
+            pages: None,
         }
     }
 
@@ -138,6 +143,10 @@ impl NodeStats {
         self.wait_us.add(&other.wait_us);
         self.slack_us.add(&other.slack_us);
         self.stalls += other.stalls;
+        self.pages = match (self.pages, other.pages) {
+            (Some(pages), Some(more)) => Some(pages.and(more)),
+            (pages, more) => pages.or(more),
+        };
     }
 }
 

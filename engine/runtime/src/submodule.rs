@@ -5,7 +5,7 @@
 
 use std::any::Any;
 
-use crate::{Cause, Member, RequestInfo};
+use crate::{Cause, Member, RequestInfo, kv};
 
 /// What a streaming node remembers of one request between its steps.
 pub type State = Box<dyn Any + Send>;
@@ -15,6 +15,18 @@ pub trait Submodule: Send {
     /// The most requests that one step may work on together.
     fn max_batch(&self) -> usize {
         1
+    }
+
+    /// Whether members in different walks may share a step, such as prompts with answers. Where
+    /// they do, a member waits until there is room behind the node in all of these walks.
+    fn mixes_walks(&self) -> bool {
+        false
+    }
+
+    /// The pages that the node keeps its requests' tokens in, to be counted; none where it has
+    /// none.
+    fn pages(&self) -> Option<kv::Pool> {
+        None
     }
 
     /// What the node remembers of a request, before its first step. The state is dropped on the

@@ -96,6 +96,13 @@ struct StreamLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PageLabels {
+    model: String,
+    node: String,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct NodeLabels {
     model: String,
     node: String,
@@ -140,6 +147,9 @@ struct EngineMetrics {
     failures: Family<NodeLabels, Counter>,
     busy: Family<NodeLabels, Counter<f64, AtomicU64>>,
     late: Family<NodeLabels, Counter>,
+    pages: Family<PageLabels, Gauge>,
+    page_lookups: Family<NodeLabels, Counter>,
+    page_hits: Family<NodeLabels, Counter>,
     after_cancel: Counter,
     buffered: Family<WorkerLabels, Gauge>,
     ready: Family<WorkerLabels, Gauge>,
@@ -303,6 +313,17 @@ impl EngineMetrics {
                 "engine_late_audio",
                 "Pieces of audio that came after their listener ran dry",
             ),
+            pages: add(
+                r,
+                "engine_kv_pages",
+                "Pages of keys and values: in use, kept for requests that begin alike, free",
+            ),
+            page_lookups: add(
+                r,
+                "engine_kv_lookups",
+                "Full pages that new requests have looked for",
+            ),
+            page_hits: add(r, "engine_kv_hits", "Full pages that they have found"),
             after_cancel: add(
                 r,
                 "engine_steps_after_cancel",
@@ -321,6 +342,25 @@ impl EngineMetrics {
             ),
             states: add(r, "engine_states", "Per-request states of nodes"),
         }
+    }
+
+    fn update_pages(&self, labels: &NodeLabels, pages: engine::PageStats) {
+        let free = pages.total - pages.in_use - pages.kept;
+        let states = [
+            ("in_use", pages.in_use),
+            ("kept", pages.kept),
+            ("free", free),
+        ];
+        for (state, value) in states {
+            let labels = PageLabels {
+                model: labels.model.clone(),
+                node: labels.node.clone(),
+                state,
+            };
+            self.pages.get_or_create(&labels).set(count(value));
+        }
+        set(&self.page_lookups.get_or_create(labels), pages.lookups);
+        set(&self.page_hits.get_or_create(labels), pages.hits);
     }
 
     fn update(&self, snapshot: &engine::Snapshot) {
@@ -344,6 +384,9 @@ impl EngineMetrics {
             set(&self.members.get_or_create(&labels), node.members);
             set(&self.failures.get_or_create(&labels), node.failures);
             set(&self.late.get_or_create(&labels), node.stalls);
+            if let Some(pages) = node.pages {
+                self.update_pages(&labels, pages);
+            }
             let busy = self.busy.get_or_create(&labels);
             busy.inner()
                 .store(node.busy.as_secs_f64().to_bits(), Ordering::Relaxed);

@@ -182,7 +182,7 @@ fn host(model: Arc<dyn Model>, config: &Config) -> Result<Hosted> {
 }
 
 /// A well-mixed number from any number (splitmix64, Steele et al. 2014).
-pub(super) fn mix(seed: u64) -> u64 {
+pub(crate) fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -9,5 +9,6 @@ mod simulation;
 mod threads;
 
 pub use config::{Admission, Config, Limits, Scheduling};
+pub(crate) use core::mix;
 pub use simulation::{Costs, Simulation};
 pub use threads::Driver;

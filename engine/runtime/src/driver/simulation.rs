@@ -196,7 +196,7 @@ impl Simulation {
             let board = seat.board.lock();
             snapshot.workers.push(board.gauges);
             snapshot.steps_after_cancel += board.steps_after_cancel;
-            merge(&mut snapshot.nodes, &board.nodes);
+            merge(&mut snapshot.nodes, &board.nodes());
         }
         snapshot
     }

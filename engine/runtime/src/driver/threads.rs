@@ -270,7 +270,7 @@ impl Inner {
             let board = board.lock();
             snapshot.workers.push(board.gauges);
             snapshot.steps_after_cancel += board.steps_after_cancel;
-            merge(&mut snapshot.nodes, &board.nodes);
+            merge(&mut snapshot.nodes, &board.nodes());
         }
         snapshot.longest_link = self.links.iter().map(Link::longest).max().unwrap_or(0);
         snapshot

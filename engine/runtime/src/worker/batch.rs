@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use graph::{NodeSpec, Walk, stream::Time};
+use graph::{Graph, NodeSpec, stream::Time};
 
 use super::{Seat, groups::NodeHere};
 use crate::{Cause, Member, RequestInfo, Submodule, member::Turn, panics::panic_message};
@@ -34,7 +34,7 @@ pub(super) struct Seated {
 
 impl Batch {
     /// Lets the submodule make the step. What goes wrong is noted at the members that it concerns.
-    pub(super) fn execute(&mut self, here: &mut NodeHere, node: &NodeSpec, walk: &Walk) {
+    pub(super) fn execute(&mut self, here: &mut NodeHere, graph: &Graph, node: &NodeSpec) {
         for seated in self
             .members
             .iter_mut()
@@ -42,7 +42,7 @@ impl Batch {
         {
             open(&mut *here.submodule, seated);
         }
-        let Err(message) = step(&mut *here.submodule, node, walk, &mut self.members) else {
+        let Err(message) = step(&mut *here.submodule, graph, node, &mut self.members) else {
             return;
         };
         // A step that panicked has left states half changed, and no one knows whose turn it was.
@@ -65,8 +65,8 @@ impl Batch {
             } else {
                 step(
                     &mut *here.submodule,
+                    graph,
                     node,
-                    walk,
                     std::slice::from_mut(seated),
                 )
             };
@@ -89,19 +89,25 @@ fn open(submodule: &mut dyn Submodule, seated: &mut Seated) {
 /// One step of the members that have not failed; the message of a panic, if there was one.
 fn step(
     submodule: &mut dyn Submodule,
+    graph: &Graph,
     node: &NodeSpec,
-    walk: &Walk,
     members: &mut [Seated],
 ) -> Result<(), String> {
     let mut turns: Vec<Member<'_>> = members
         .iter_mut()
         .filter(|seated| seated.turn.failure.is_none())
-        .map(|Seated { info, turn, .. }| Member {
-            node,
-            walk,
-            request: info,
-            turn,
-        })
+        .filter_map(
+            |Seated {
+                 seat, info, turn, ..
+             }| {
+                Some(Member {
+                    node,
+                    walk: graph.walk(seat.walk)?,
+                    request: info,
+                    turn,
+                })
+            },
+        )
         .collect();
     if turns.is_empty() {
         return Ok(());

@@ -279,8 +279,10 @@ impl Local {
         let run = &here.runs[active.run];
         let walk = run.walk().id();
         desk.ready.clear();
+        let parked = here.parked.iter().map(|(node, _)| *node);
+        let ready = run.ready_nodes().chain(parked);
         desk.ready
-            .extend(run.ready_nodes().filter(|node| !here.queued.contains(node)));
+            .extend(ready.filter(|node| !here.queued.contains(node)));
         for index in 0..desk.ready.len() {
             let node = desk.ready[index];
             let Some(group) = desk.groups.of(self.model, walk, node) else {
@@ -291,6 +293,7 @@ impl Local {
                     slot: desk.slot,
                     request: self.info.id,
                     partition,
+                    walk,
                     node,
                 };
                 desk.scheduler.add(group, seat, desk.now);

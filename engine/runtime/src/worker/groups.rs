@@ -5,13 +5,14 @@ use std::sync::Arc;
 use graph::{ConnectionId, Exit, InputId, NodeId, Source, Walk, WalkId};
 
 use crate::{
-    Cause, Error, Model, Result, Submodule, WorkerId, conductor::Hosted, cost::Place,
+    Cause, Error, Model, Result, Submodule, WorkerId, conductor::Hosted, cost::Place, kv,
     metrics::NodeStats,
 };
 
-/// One node in one walk: what a batch is made of.
+/// One node in one walk, or in all its walks where it mixes them: what a batch is made of.
 pub(super) struct Group {
     pub(super) model: usize,
+    /// The first of them.
     pub(super) walk: Arc<Walk>,
     /// What its steps cost is kept here.
     pub(super) place: Place,
@@ -31,6 +32,7 @@ pub(super) struct NodeHere {
     pub(super) node: NodeId,
     pub(super) name: Arc<str>,
     pub(super) max_batch: usize,
+    pub(super) mixes_walks: bool,
     pub(super) submodule: Box<dyn Submodule>,
 }
 
@@ -92,6 +94,7 @@ impl Groups {
             node,
             name,
             max_batch,
+            mixes_walks: submodule.mixes_walks(),
             submodule,
         });
         Ok(self.nodes.len() - 1)
@@ -112,12 +115,20 @@ impl Groups {
                 Exit::Stream(_) | Exit::Nowhere => {}
             }
         }
+        let mixed = self.nodes.get(seat).is_some_and(|here| here.mixes_walks);
+        let mut known = self.list.iter();
+        let known = known.position(|group| group.seat == seat).filter(|_| mixed);
         let entry = self
             .table
             .get_mut(model)
             .and_then(|walks| walks.get_mut(walk.id().index()));
         if let Some(entry) = entry.and_then(|nodes| nodes.get_mut(node.index())) {
-            *entry = Some(self.list.len());
+            *entry = Some(known.unwrap_or(self.list.len()));
+            if let Some(group) = known.and_then(|known| self.list.get_mut(known)) {
+                group.emits |= emits;
+                group.streams.extend(streams);
+                return;
+            }
             self.list.push(Group {
                 model,
                 walk: Arc::clone(walk),
@@ -146,6 +157,14 @@ impl Groups {
             .get(model)?
             .get(walk.index())?
             .get(node.index())?
+    }
+
+    /// The pages of those that have some, by their seats.
+    pub(super) fn pages(&self) -> Vec<(usize, kv::Pool)> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes
+            .filter_map(|(seat, here)| Some((seat, here.submodule.pages()?)))
+            .collect()
     }
 
     /// Counters for every node that lives here, all at zero.

@@ -8,7 +8,7 @@ use graph::{
 };
 
 use super::streams::{Incoming, Origin, Outgoing, StreamEnd};
-use crate::{Payload, WorkerId, placement::Placed};
+use crate::{Payload, WorkerId, member::Turn, placement::Placed};
 
 /// A partition that lives here.
 pub(super) struct Here {
@@ -19,6 +19,8 @@ pub(super) struct Here {
     pub(super) outgoing: Vec<Outgoing>,
     /// Chunks that were taken for a step that has not begun.
     pub(super) chunks: Vec<(NodeId, InputId, Chunk<Payload>)>,
+    /// Nodes that are not finished with what they took: see [`Member::again`](crate::Member::again).
+    pub(super) parked: Vec<(NodeId, Turn)>,
     /// Nodes that are queued for a step, or in one.
     pub(super) queued: Vec<NodeId>,
 }
@@ -83,6 +85,7 @@ impl Here {
             incoming: incoming.collect(),
             outgoing: outgoing.collect(),
             chunks: Vec::new(),
+            parked: Vec::new(),
             queued: Vec::new(),
         }
     }

@@ -38,7 +38,7 @@ use std::{
     time::Duration,
 };
 
-use graph::{ConnectionId, InputId, NodeId, PartitionId, Payloads, Wanting, stream::Time};
+use graph::{ConnectionId, InputId, NodeId, PartitionId, Payloads, WalkId, Wanting, stream::Time};
 use parking_lot::Mutex;
 
 pub(crate) use batch::Batch;
@@ -54,6 +54,7 @@ use crate::{
     Config, Payload, RequestId, Result, Scheduling, Usage, WorkerId,
     conductor::Hosted,
     cost::CostModel,
+    kv,
     member::Turn,
     message::{Command, Opening, Report},
     metrics::{NodeStats, WorkerGauges},
@@ -77,6 +78,7 @@ pub(crate) struct Seat {
     /// Tells whether the slot still belongs to the same request.
     request: RequestId,
     partition: PartitionId,
+    walk: WalkId,
     node: NodeId,
 }
 
@@ -84,8 +86,23 @@ pub(crate) struct Seat {
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     pub(crate) nodes: Vec<NodeStats>,
+    /// The pages of nodes that have them, by their places in `nodes`.
+    pub(crate) pages: Vec<(usize, kv::Pool)>,
     pub(crate) gauges: WorkerGauges,
     pub(crate) steps_after_cancel: u64,
+}
+
+impl Board {
+    /// What the nodes have done, with their pages as they are now.
+    pub(crate) fn nodes(&self) -> Vec<NodeStats> {
+        let mut nodes = self.nodes.clone();
+        for (seat, pool) in &self.pages {
+            if let Some(stats) = nodes.get_mut(*seat) {
+                stats.pages = Some(pool.stats());
+            }
+        }
+        nodes
+    }
 }
 
 /// What a step is, to tell its cost.
@@ -141,7 +158,11 @@ impl Worker {
         board: Arc<Mutex<Board>>,
     ) -> Result<Self> {
         let groups = Groups::new(&hosted, id)?;
-        board.lock().nodes = groups.stats(&hosted);
+        {
+            let mut board = board.lock();
+            board.nodes = groups.stats(&hosted);
+            board.pages = groups.pages();
+        }
         Ok(Self {
             id,
             scheduler: Scheduler::new(config.scheduling.policy, groups.list.len()),
@@ -283,8 +304,8 @@ impl Worker {
             return;
         };
         let graph = self.hosted.get(group.model).map(|host| host.model.graph());
-        if let Some(node) = graph.and_then(|graph| graph.node(here.node)) {
-            batch.execute(here, node, &group.walk);
+        if let Some((graph, node)) = graph.and_then(|graph| Some((graph, graph.node(here.node)?))) {
+            batch.execute(here, graph, node);
         }
     }
 

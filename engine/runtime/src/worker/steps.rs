@@ -195,7 +195,11 @@ impl Worker {
         self.with_slot(now, seat.slot, |local, desk| match failure {
             Some(cause) => local.stall(local.node_error(seat.node, cause), desk),
             None => {
-                local.complete(seat, turn, desk);
+                if turn.again {
+                    local.park(seat, turn, desk);
+                } else {
+                    local.complete(seat, turn, desk);
+                }
                 if local.usage.steps >= max_steps {
                     local.exhausted(desk);
                 }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use graph::{Departure, Exit, InputId, Modality, OutputId, PartitionId, Payloads, stream::Time};
 
 use super::{Outbound, Seat, desk::Desk, here::Active, local::Local};
-use crate::{Cause, Emitted, Payload, member::Turn, message::Report};
+use crate::{Cause, Emitted, Payload, Tokens, member::Turn, message::Report};
 
 impl Local {
     /// Takes what a node needs for its step. None where it is not ready after all.
@@ -18,6 +18,12 @@ impl Local {
     ) -> Option<()> {
         let here = self.partitions.get_mut(seat.partition.index())?.as_mut()?;
         let active = here.active?;
+        let mut parked = here.parked.iter();
+        if let Some(parked) = parked.position(|(node, _)| *node == seat.node) {
+            *turn = here.parked.swap_remove(parked).1;
+            turn.state = self.states.get_mut(seat.node.index())?.take();
+            return Some(());
+        }
         inputs.clear();
         here.runs
             .get_mut(active.run)?
@@ -32,6 +38,17 @@ impl Local {
         }
         turn.state = self.states.get_mut(seat.node.index())?.take();
         Some(())
+    }
+
+    /// A node keeps what it took and waits for another step.
+    pub(super) fn park(&mut self, seat: Seat, turn: &mut Turn, desk: &mut Desk<'_>) {
+        let mut turn = std::mem::take(turn);
+        // Both are counted already.
+        (turn.tokens, turn.again) = (Tokens::default(), false);
+        if let Some(here) = self.here(seat.partition) {
+            here.parked.push((seat.node, turn));
+        }
+        self.touch(seat.partition, desk);
     }
 
     /// The node is queued no more.
