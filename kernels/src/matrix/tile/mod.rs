@@ -3,6 +3,8 @@
 //! Always holds: each number of a tile is one chain over the steps of the panel, in their order,
 //! whatever the number of rows.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod plain;
 
 use std::ops::Range;
@@ -28,6 +30,14 @@ struct Quantised<'a> {
     values: &'a [[i16; BLOCK]],
     scales: &'a [f32],
     sums: &'a [i32],
+}
+
+impl Quantised<'_> {
+    const NONE: Self = Self {
+        values: &[],
+        scales: &[],
+        sums: &[],
+    };
 }
 
 impl<'a> Input<'a> {
@@ -83,20 +93,39 @@ pub(super) fn panel<S: Step>(
 }
 
 macro_rules! step {
-    ($kind:ident, $rows:literal, $loop:ident) => {
+    ($kind:ident, $rows:literal, $loop:ident, $columns:expr) => {
         impl Step for $kind {
             const ROWS: usize = $rows;
 
             fn tile<const M: usize>(panel: &[Self], input: &Input<'_>, row: usize) -> [Lanes; M] {
+                #[cfg(target_arch = "x86_64")]
+                if crate::cpu::has_avx2() {
+                    check(panel.len() * $columns, input, row + M);
+                    // SAFETY: the instructions are there, and the rows are as long as the panel,
+                    // as was just checked.
+                    #[expect(unsafe_code, reason = "instructions that a processor may lack")]
+                    return unsafe { avx2::$loop(panel, input, row) };
+                }
                 plain::$loop(panel, input, row)
             }
         }
     };
 }
 
-step!(Floats, 6, columns);
-step!(F16, 6, columns);
-step!(Bf16, 6, columns);
-step!(Bytes8, 4, blocks);
-step!(Nibbles, 4, blocks);
-step!(NibblesMin, 4, blocks);
+/// Rows are as long as a panel, and there are so many of them.
+#[cfg(target_arch = "x86_64")]
+fn check(cols: usize, input: &Input<'_>, rows: usize) {
+    assert!(
+        cols == input.cols,
+        "a panel of {cols} columns, not {}",
+        input.cols
+    );
+    assert!(rows * cols <= input.x.len(), "{rows} rows of {cols}");
+}
+
+step!(Floats, 6, columns, 1);
+step!(F16, 6, columns, 1);
+step!(Bf16, 6, columns, 1);
+step!(Bytes8, 4, blocks, BLOCK);
+step!(Nibbles, 4, blocks, BLOCK);
+step!(NibblesMin, 4, blocks, BLOCK);
