@@ -275,5 +275,5 @@ fn a_store_of_nothing_or_of_too_much_is_refused() {
         })
         .is_none()
     );
-    assert_eq!(Store::new(shape).unwrap().page_bytes(), 4 * (8 + 1));
+    assert_eq!(Store::new(shape).unwrap().page_bytes(), 4 * (16 + 16));
 }

@@ -27,7 +27,7 @@ mod activations;
 mod load;
 mod product;
 mod quantise;
-mod tile;
+pub(crate) mod tile;
 
 use crate::half::{from_bf16, from_f16};
 
@@ -134,7 +134,7 @@ enum Packed {
 /// A column of a panel.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Floats([f32; PANEL]);
+pub(crate) struct Floats(pub(crate) [f32; PANEL]);
 
 /// A column of a panel in binary16.
 #[derive(Clone, Copy, Debug)]

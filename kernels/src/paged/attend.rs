@@ -4,18 +4,28 @@
 //! out = sum over t of softmax_t(scale q . k[t]) v[t]
 //! ```
 //!
-//! A task has one row and one head of keys and values, with all heads of queries that share it.
-//! Scores of all positions come first, then the probabilities, then the sum of values: the scores
-//! of a row are few next to what was read to make them.
+//! A task has one head of keys and values, all heads of queries that share it, and one row or some
+//! neighbours in a sequence: what it reads serves all of them. Scores of all positions come first,
+//! then the probabilities, then the sum of values; keys and values lie as the panels of a matrix
+//! do, so that both are the loop of a product.
+//!
+//! A row that shares a task with later ones of its sequence multiplies what it does not see by
+//! zero: an infinity that its own sequence wrote in this very step would show. It never touches
+//! another sequence's pages.
 
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::store::{LANES, Store};
+use super::store::Store;
 use crate::cells::Cells;
-use crate::cpu::{multiply_add, vectorised};
+use crate::cpu::vectorised;
+use crate::matrix::PANEL;
+use crate::matrix::tile::{Lanes, accumulate};
 use crate::ops::softmax::exp_all;
 use crate::pool::Pool;
+
+/// Rows of a sequence that share a task.
+const ROWS: usize = 8;
 
 /// Where a row of queries stands, and what it sees.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +53,21 @@ pub struct Queries<'a> {
 }
 
 thread_local! {
-    /// Scores, kept from one task to the next.
-    static SCORES: RefCell<Vec<f32>> = RefCell::default();
+    /// Kept from one task to the next.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// What a task needs for its `n` queries: rows by heads.
+#[derive(Default)]
+struct Scratch {
+    /// `[n, head_dim]`.
+    q: Vec<f32>,
+    /// `[n, positions]`.
+    scores: Vec<f32>,
+    /// `[n]`, what the weights add up to.
+    totals: Vec<f32>,
+    /// `[n]`.
+    sums: Vec<Lanes>,
 }
 
 /// Writes what each row of queries gets from `layer` of the store, `[rows, heads, head_dim]`.
@@ -53,10 +76,9 @@ thread_local! {
 /// When the sizes do not go together, or a row sees a position for which it has no page.
 pub fn attend(pool: &Pool, store: &Store, layer: usize, queries: &Queries<'_>, out: &mut [f32]) {
     let shape = store.shape();
-    let dim = shape.head_dim;
     let group = queries.heads / shape.kv_heads;
     assert_eq!(queries.heads, group * shape.kv_heads, "heads share evenly");
-    let size = queries.rows.len() * queries.heads * dim;
+    let size = queries.rows.len() * queries.heads * shape.head_dim;
     assert_eq!(
         [queries.q.len(), out.len()],
         [size; 2],
@@ -66,107 +88,168 @@ pub fn attend(pool: &Pool, store: &Store, layer: usize, queries: &Queries<'_>, o
         return;
     }
     let out = Cells::new(out);
-    pool.run(queries.rows.len() * shape.kv_heads, |task| {
-        let (row, head) = (task / shape.kv_heads, task % shape.kv_heads);
-        let size = group * dim;
-        let q = &queries.q[task * size..(task + 1) * size];
-        // SAFETY: a task alone has these heads of this row.
-        #[expect(unsafe_code, reason = "tasks write parts of one buffer")]
-        let out = unsafe { out.part(task * size, size) };
-        let one = One {
+    let neighbours = neighbours(queries.rows);
+    pool.run(neighbours.len() * shape.kv_heads, |task| {
+        let task = Task {
             store,
             layer,
-            head,
-            scale: queries.scale,
-            row: &queries.rows[row],
+            head: task % shape.kv_heads,
+            group,
+            queries,
+            rows: neighbours[task / shape.kv_heads].clone(),
         };
-        let mut scores = SCORES.take();
-        heads(&one, q, &mut scores, out);
-        SCORES.set(scores);
+        let mut scratch = SCRATCH.take();
+        task.run(&mut scratch, &out);
+        SCRATCH.set(scratch);
     });
 }
 
-/// A row and a head of keys and values.
-struct One<'a> {
+/// Rows in groups that follow each other in one sequence.
+fn neighbours(rows: &[Row<'_>]) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::with_capacity(rows.len());
+    for (index, row) in rows.iter().enumerate() {
+        if let (Some(group), Some(before)) = (groups.last_mut(), index.checked_sub(1)) {
+            let before = &rows[before];
+            let next = row.position == before.position + 1 && row.window == before.window;
+            if next && group.len() < ROWS && row.pages == before.pages {
+                group.end += 1;
+                continue;
+            }
+        }
+        groups.push(index..index + 1);
+    }
+    groups
+}
+
+impl Row<'_> {
+    fn seen(&self) -> Range<usize> {
+        let end = self.position + 1;
+        let window = self.window.map_or(end, |window| window.clamp(1, end));
+        end - window..end
+    }
+}
+
+struct Task<'a> {
     store: &'a Store,
     layer: usize,
     head: usize,
-    scale: f32,
-    row: &'a Row<'a>,
+    /// Heads of queries.
+    group: usize,
+    queries: &'a Queries<'a>,
+    /// Neighbours: they have the same pages.
+    rows: Range<usize>,
 }
 
-impl One<'_> {
-    fn positions(&self) -> Range<usize> {
-        let end = self.row.position + 1;
-        let window = self.row.window.map_or(end, |window| window.clamp(1, end));
-        end - window..end
+impl Task<'_> {
+    fn run(&self, scratch: &mut Scratch, out: &Cells<'_, f32>) {
+        let rows = &self.queries.rows[self.rows.clone()];
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return;
+        };
+        let tokens = self.store.shape().page_tokens;
+        let seen = first.seen().start..last.seen().end;
+        let pages = seen.start / tokens..seen.end.div_ceil(tokens);
+        let base = pages.start * tokens;
+        let pages = &first.pages[pages];
+        let n = rows.len() * self.group;
+        scratch.sums.resize(n, [0.0; PANEL]);
+        scratch.scores.resize(n * pages.len() * tokens, 0.0);
+        self.gather(scratch);
+        self.score(pages, scratch);
+        self.weigh(rows, base, scratch);
+        self.mix(pages, seen.start - base..seen.end - base, scratch, out);
     }
 
-    /// The slots of a page that are seen, page by page.
-    fn pages(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
-        let tokens = self.store.shape().page_tokens;
-        let seen = self.positions();
-        (seen.start / tokens..seen.end.div_ceil(tokens)).map(move |page| {
-            let first = page * tokens;
-            let slots = seen.start.max(first) - first..seen.end.min(first + tokens) - first;
-            (self.row.pages[page], slots)
-        })
+    /// Where in queries and outputs the heads of each row begin.
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        let dim = self.store.shape().head_dim;
+        let (heads, first) = (self.queries.heads, self.head * self.group);
+        self.rows
+            .clone()
+            .map(move |row| (row * heads + first) * dim)
+    }
+
+    fn gather(&self, scratch: &mut Scratch) {
+        let size = self.group * self.store.shape().head_dim;
+        scratch.q.clear();
+        for start in self.starts() {
+            scratch
+                .q
+                .extend_from_slice(&self.queries.q[start..start + size]);
+        }
+    }
+
+    /// Scores of all slots of the pages.
+    fn score(&self, pages: &[u32], scratch: &mut Scratch) {
+        let shape = self.store.shape();
+        let width = pages.len() * shape.page_tokens;
+        for (index, &page) in pages.iter().enumerate() {
+            let panels = self.store.keys(self.layer, page, self.head);
+            for (panel, keys) in panels.enumerate() {
+                scratch.sums.fill([0.0; PANEL]);
+                accumulate(keys, &scratch.q, shape.head_dim, &mut scratch.sums);
+                let count = PANEL.min(shape.page_tokens - panel * PANEL);
+                let first = index * shape.page_tokens + panel * PANEL;
+                let rows = scratch.scores.chunks_exact_mut(width);
+                for (scores, sums) in rows.zip(&scratch.sums) {
+                    for (score, sum) in scores[first..first + count].iter_mut().zip(sums) {
+                        *score = sum * self.queries.scale;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes weights of the scores that a row sees, and zeros of the others.
+    fn weigh(&self, rows: &[Row<'_>], base: usize, scratch: &mut Scratch) {
+        let width = scratch.scores.len() / (rows.len() * self.group);
+        scratch.totals.clear();
+        for (index, scores) in scratch.scores.chunks_exact_mut(width).enumerate() {
+            let seen = rows[index / self.group].seen();
+            let (before, rest) = scores.split_at_mut(seen.start - base);
+            let (scores, after) = rest.split_at_mut(seen.len());
+            before.fill(0.0);
+            after.fill(0.0);
+            scratch.totals.push(weights(scores));
+        }
+    }
+
+    /// Sums values by the weights of their slots.
+    fn mix(&self, pages: &[u32], slots: Range<usize>, scratch: &mut Scratch, out: &Cells<'_, f32>) {
+        let shape = self.store.shape();
+        let (dim, tokens) = (shape.head_dim, shape.page_tokens);
+        let width = pages.len() * tokens;
+        for panel in 0..dim.div_ceil(PANEL) {
+            scratch.sums.fill([0.0; PANEL]);
+            for (index, &page) in pages.iter().enumerate() {
+                let first = index * tokens;
+                let seen = slots.start.max(first)..slots.end.min(first + tokens);
+                let values = self.store.values(self.layer, page, self.head, panel);
+                let values = &values[seen.start - first..seen.end - first];
+                let weights = &scratch.scores[seen.start..];
+                accumulate(values, weights, width, &mut scratch.sums);
+            }
+            let first = panel * PANEL;
+            let count = PANEL.min(dim - first);
+            let mut sums = scratch.sums.iter().zip(&scratch.totals);
+            for start in self.starts() {
+                for (head, (sums, total)) in sums.by_ref().take(self.group).enumerate() {
+                    // SAFETY: a task alone has these heads of these rows.
+                    #[expect(unsafe_code, reason = "tasks write parts of one buffer")]
+                    let out = unsafe { out.part(start + head * dim + first, count) };
+                    for (out, sum) in out.iter_mut().zip(sums) {
+                        *out = sum / total;
+                    }
+                }
+            }
+        }
     }
 }
 
 vectorised! {
-    /// All heads of queries that share a head of keys.
-    fn heads(one: &One<'_>, q: &[f32], scores: &mut Vec<f32>, out: &mut [f32]) {
-        let dim = one.store.shape().head_dim;
-        let count = one.positions().len();
-        scores.resize(count, 0.0);
-        for (q, out) in q.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-            let mut at = 0;
-            for (page, slots) in one.pages() {
-                let keys = one.store.keys(one.layer, page, one.head);
-                let to = &mut scores[at..at + slots.len()];
-                at += slots.len();
-                score(q, keys, one.store.stride(), slots, one.scale, to);
-            }
-            let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let total = exp_all(scores, largest);
-            out.fill(0.0);
-            let mut at = 0;
-            for (page, slots) in one.pages() {
-                let values = one.store.values(one.layer, page, one.head);
-                let values = values[slots.start * dim..slots.end * dim].chunks_exact(dim);
-                for (weight, value) in scores[at..].iter().zip(values) {
-                    for (out, v) in out.iter_mut().zip(value) {
-                        *out = multiply_add(*weight, *v, *out);
-                    }
-                }
-                at += slots.len();
-            }
-            let factor = 1.0 / total;
-            for out in out {
-                *out *= factor;
-            }
-        }
-    }
-}
-
-/// Scores of the slots of a page.
-#[inline(always)]
-fn score(q: &[f32], keys: &[f32], stride: usize, slots: Range<usize>, scale: f32, to: &mut [f32]) {
-    for lane in (slots.start / LANES * LANES..slots.end).step_by(LANES) {
-        let mut sums = [0.0; LANES];
-        for (q, keys) in q.iter().zip(keys[lane..].chunks(stride)) {
-            let Some(keys) = keys.first_chunk::<LANES>() else {
-                break;
-            };
-            for (sum, key) in sums.iter_mut().zip(keys) {
-                *sum = multiply_add(*q, *key, *sum);
-            }
-        }
-        for (slot, sum) in (lane..).zip(sums) {
-            if slots.contains(&slot) {
-                to[slot - slots.start] = sum * scale;
-            }
-        }
+    /// Scores become weights, whose sum is returned.
+    fn weights(scores: &mut [f32]) -> f32 {
+        let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        exp_all(scores, largest)
     }
 }

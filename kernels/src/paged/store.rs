@@ -1,5 +1,7 @@
 //! The memory of all pages.
 
+use crate::matrix::{Floats, PANEL};
+
 /// What a [`Store`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -18,39 +20,33 @@ pub struct Shape {
 /// Keys and values of `layers x pages x page_tokens x kv_heads x head_dim`, in `f32`, zero at first.
 ///
 /// ```text
-/// keys    [layer][page][head][dim][token]   so that scores of neighbouring tokens are one vector
-/// values  [layer][page][head][token][dim]   so that an output is one
+/// keys    [layer][page][head][panel of 16 tokens][dim][token]   scores of neighbours are a vector
+/// values  [layer][page][head][panel of 16 numbers][token][dim]  neighbours of an output are one
 /// ```
 #[derive(Clone, Debug)]
 pub struct Store {
     shape: Shape,
-    /// Tokens of a page, filled up to whole vectors.
-    stride: usize,
-    keys: Vec<f32>,
-    values: Vec<f32>,
+    keys: Vec<Floats>,
+    values: Vec<Floats>,
 }
-
-/// Tokens that are scored at once.
-pub(super) const LANES: usize = 8;
 
 impl Store {
     /// Memory for all pages; none if a size is zero or the whole cannot be counted. The system
     /// gives the memory when it is first written.
     #[must_use]
     pub fn new(shape: Shape) -> Option<Self> {
-        let stride = shape.page_tokens.checked_next_multiple_of(LANES)?;
-        let size = |tokens: usize| {
-            [shape.layers, shape.pages, shape.kv_heads, shape.head_dim]
+        let size = |columns: usize, rows: usize| {
+            [shape.layers, shape.pages, shape.kv_heads, columns]
                 .into_iter()
-                .try_fold(tokens, usize::checked_mul)
-                .filter(|&size| size > 0 && size <= isize::MAX.unsigned_abs() / size_of::<f32>())
+                .try_fold(rows.div_ceil(PANEL), usize::checked_mul)
+                .filter(|&size| size > 0 && size <= isize::MAX.unsigned_abs() / size_of::<Floats>())
         };
-        let (keys, values) = (size(stride)?, size(shape.page_tokens)?);
+        let keys = size(shape.head_dim, shape.page_tokens)?;
+        let values = size(shape.page_tokens, shape.head_dim)?;
         Some(Self {
             shape,
-            stride,
-            keys: vec![0.0; keys],
-            values: vec![0.0; values],
+            keys: vec![Floats([0.0; PANEL]); keys],
+            values: vec![Floats([0.0; PANEL]); values],
         })
     }
 
@@ -63,7 +59,7 @@ impl Store {
     /// Bytes of a page in all layers.
     #[must_use]
     pub fn page_bytes(&self) -> usize {
-        size_of::<f32>() * (self.keys.len() + self.values.len()) / self.shape.pages
+        size_of::<Floats>() * (self.keys.len() + self.values.len()) / self.shape.pages
     }
 
     /// Writes a token's keys and values, each `[kv_heads, head_dim]`, to a slot of a page.
@@ -71,24 +67,29 @@ impl Store {
     /// # Panics
     /// When there is no such layer, page or slot, or `k` or `v` has another size.
     pub fn write(&mut self, layer: usize, page: u32, slot: usize, k: &[f32], v: &[f32]) {
-        let shape = self.shape;
-        let size = shape.kv_heads * shape.head_dim;
-        assert_eq!([k.len(), v.len()], [size; 2], "keys and values of a token");
-        assert!(
-            slot < shape.page_tokens,
-            "slot {slot} of {}",
-            shape.page_tokens
+        let Shape {
+            kv_heads,
+            head_dim,
+            page_tokens,
+            ..
+        } = self.shape;
+        assert_eq!(
+            [k.len(), v.len()],
+            [kv_heads * head_dim; 2],
+            "keys and values of a token"
         );
-        let page = self.page(layer, page);
-        let keys = &mut self.keys[page * size * self.stride..][..size * self.stride];
-        for (place, &k) in keys.iter_mut().skip(slot).step_by(self.stride).zip(k) {
-            *place = k;
-        }
-        let size = size * shape.page_tokens;
-        let values = &mut self.values[page * size..][..size];
-        let heads = values.chunks_exact_mut(shape.page_tokens * shape.head_dim);
-        for (head, v) in heads.zip(v.chunks_exact(shape.head_dim)) {
-            head[slot * shape.head_dim..][..shape.head_dim].copy_from_slice(v);
+        assert!(slot < page_tokens, "slot {slot} of {page_tokens}");
+        let heads = k.chunks_exact(head_dim).zip(v.chunks_exact(head_dim));
+        for (head, (k, v)) in heads.enumerate() {
+            let keys = self.keys_at(layer, page, head) + slot / PANEL * head_dim;
+            for (place, &k) in self.keys[keys..].iter_mut().zip(k) {
+                place.0[slot % PANEL] = k;
+            }
+            let values = self.values_at(layer, page, head) + slot;
+            let places = self.values[values..].iter_mut().step_by(page_tokens);
+            for (place, v) in places.zip(v.chunks(PANEL)) {
+                place.0[..v.len()].copy_from_slice(v);
+            }
         }
     }
 
@@ -97,36 +98,51 @@ impl Store {
     /// # Panics
     /// When there is no such page.
     pub fn copy_page(&mut self, from: u32, to: u32) {
-        let size = self.shape.kv_heads * self.shape.head_dim;
-        let (keys, values) = (size * self.stride, size * self.shape.page_tokens);
+        let heads = self.shape.kv_heads;
+        let (keys, values) = (heads * self.keys_size(), heads * self.values_size());
         for layer in 0..self.shape.layers {
-            let (from, to) = (self.page(layer, from), self.page(layer, to));
-            self.keys
-                .copy_within(from * keys..(from + 1) * keys, to * keys);
-            self.values
-                .copy_within(from * values..(from + 1) * values, to * values);
+            let start = self.keys_at(layer, from, 0);
+            let end = self.keys_at(layer, to, 0);
+            self.keys.copy_within(start..start + keys, end);
+            let start = self.values_at(layer, from, 0);
+            let end = self.values_at(layer, to, 0);
+            self.values.copy_within(start..start + values, end);
         }
     }
 
-    /// Keys `[head_dim, stride]` of a head in a page.
-    #[inline]
-    pub(super) fn keys(&self, layer: usize, page: u32, head: usize) -> &[f32] {
-        let size = self.shape.head_dim * self.stride;
-        let start = (self.page(layer, page) * self.shape.kv_heads + head) * size;
-        &self.keys[start..start + size]
+    /// Keys `[head_dim]` of each 16 tokens of a head in a page.
+    pub(super) fn keys(
+        &self,
+        layer: usize,
+        page: u32,
+        head: usize,
+    ) -> std::slice::ChunksExact<'_, Floats> {
+        let start = self.keys_at(layer, page, head);
+        self.keys[start..start + self.keys_size()].chunks_exact(self.shape.head_dim)
     }
 
-    /// Values `[page_tokens, head_dim]` of a head in a page.
-    #[inline]
-    pub(super) fn values(&self, layer: usize, page: u32, head: usize) -> &[f32] {
-        let size = self.shape.head_dim * self.shape.page_tokens;
-        let start = (self.page(layer, page) * self.shape.kv_heads + head) * size;
-        &self.values[start..start + size]
+    /// Values `[page_tokens]` of 16 numbers of a head in a page: those from `16 * panel` on.
+    pub(super) fn values(&self, layer: usize, page: u32, head: usize, panel: usize) -> &[Floats] {
+        let tokens = self.shape.page_tokens;
+        let start = self.values_at(layer, page, head) + panel * tokens;
+        &self.values[start..start + tokens]
     }
 
-    /// From one number of a key to the next.
-    pub(super) fn stride(&self) -> usize {
-        self.stride
+    /// Where the keys of a head in a page begin.
+    fn keys_at(&self, layer: usize, page: u32, head: usize) -> usize {
+        (self.page(layer, page) * self.shape.kv_heads + head) * self.keys_size()
+    }
+
+    fn values_at(&self, layer: usize, page: u32, head: usize) -> usize {
+        (self.page(layer, page) * self.shape.kv_heads + head) * self.values_size()
+    }
+
+    fn keys_size(&self) -> usize {
+        self.shape.page_tokens.div_ceil(PANEL) * self.shape.head_dim
+    }
+
+    fn values_size(&self) -> usize {
+        self.shape.head_dim.div_ceil(PANEL) * self.shape.page_tokens
     }
 
     fn page(&self, layer: usize, page: u32) -> usize {

@@ -12,9 +12,9 @@
 use std::arch::x86_64::{
     __m256, __m256i, _mm_load_si128, _mm_loadu_si128, _mm256_add_epi32, _mm256_and_si256,
     _mm256_broadcast_ss, _mm256_castsi256_ps, _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps,
-    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_load_ps, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_mul_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps,
-    _mm256_setzero_ps, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi16,
+    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_load_ps, _mm256_loadu_ps,
+    _mm256_loadu_si256, _mm256_madd_epi16, _mm256_mul_ps, _mm256_set1_epi16, _mm256_set1_epi32,
+    _mm256_set1_ps, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi16,
     _mm256_storeu_ps, _mm256_sub_epi32,
 };
 
@@ -90,36 +90,40 @@ unsafe fn halves(from: &[u16; PANEL]) -> [__m256; 2] {
 /// As [`plain::columns`](super::plain::columns).
 ///
 /// # Safety
-/// The processor has AVX2, FMA and F16C. The input has `M` rows from `row` on, as long as the panel.
+/// The processor has AVX2, FMA and F16C. From `index * stride` on, `x` has as many numbers as the
+/// panel has columns, for each of the `M` indices.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[expect(unsafe_code, reason = "instructions that a processor may lack")]
 pub(super) unsafe fn columns<const M: usize, C: Column>(
     panel: &[C],
-    input: &Input<'_>,
-    row: usize,
-) -> [Lanes; M] {
-    let mut x = [input.x.as_ptr(); M];
-    for (index, x) in x.iter_mut().enumerate() {
-        *x = input.row(row + index).as_ptr();
-    }
+    x: &[f32],
+    stride: usize,
+    tile: &mut [Lanes; M],
+) {
     let mut sums = [[_mm256_setzero_ps(); 2]; M];
+    for (sums, tile) in sums.iter_mut().zip(tile.iter()) {
+        // SAFETY: a row of a tile is two vectors.
+        unsafe {
+            sums[0] = _mm256_loadu_ps(tile.as_ptr());
+            sums[1] = _mm256_loadu_ps(tile.as_ptr().add(WIDTH));
+        }
+    }
+    let x = x.as_ptr();
     for (index, column) in panel.iter().enumerate() {
         // SAFETY: the instructions as promised; a row is as long as the panel.
         unsafe {
             let weights = column.widen();
-            for (sums, x) in sums.iter_mut().zip(&x) {
-                let x = _mm256_broadcast_ss(&*x.add(index));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let x = _mm256_broadcast_ss(&*x.add(row * stride + index));
                 sums[0] = _mm256_fmadd_ps(weights[0], x, sums[0]);
                 sums[1] = _mm256_fmadd_ps(weights[1], x, sums[1]);
             }
         }
     }
-    let mut tile = [[0.0; PANEL]; M];
     for (tile, sums) in tile.iter_mut().zip(&sums) {
         // SAFETY: a row of a tile is two vectors.
         unsafe { store(sums, tile) };
     }
-    tile
 }
 
 /// # Safety

@@ -13,7 +13,7 @@ use super::activations::Activations;
 use super::{BLOCK, Bf16, Bytes8, F16, Floats, Nibbles, NibblesMin, PANEL};
 
 /// One row's outputs of a panel.
-pub(super) type Lanes = [f32; PANEL];
+pub(crate) type Lanes = [f32; PANEL];
 
 /// What is multiplied, `[rows, cols]`.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +41,6 @@ impl Quantised<'_> {
 }
 
 impl<'a> Input<'a> {
-    fn row(&self, row: usize) -> &'a [f32] {
-        &self.x[row * self.cols..(row + 1) * self.cols]
-    }
-
     fn quantised(&self, row: usize) -> Quantised<'a> {
         let blocks = self.cols / BLOCK;
         let range = row * blocks..(row + 1) * blocks;
@@ -55,6 +51,14 @@ impl<'a> Input<'a> {
         }
     }
 }
+
+/// A column of floats, in every form of the loop.
+#[cfg(target_arch = "x86_64")]
+trait Column: plain::Column + avx2::Column {}
+#[cfg(target_arch = "x86_64")]
+impl<C: plain::Column + avx2::Column> Column for C {}
+#[cfg(not(target_arch = "x86_64"))]
+use plain::Column;
 
 /// One step of a panel along the columns.
 pub(super) trait Step: Copy + Sync {
@@ -92,40 +96,86 @@ pub(super) fn panel<S: Step>(
     }
 }
 
-macro_rules! step {
-    ($kind:ident, $rows:literal, $loop:ident, $columns:expr) => {
+/// Adds to each of up to six rows of `sums` what [`plain::columns`] says.
+fn columns<const M: usize, C: Column>(
+    panel: &[C],
+    x: &[f32],
+    stride: usize,
+    sums: &mut [Lanes; M],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::cpu::has_avx2() {
+        let read = (M - 1) * stride + panel.len();
+        assert!(read <= x.len(), "{read} numbers to read of {}", x.len());
+        // SAFETY: the instructions are there, and so are the numbers.
+        #[expect(unsafe_code, reason = "instructions that a processor may lack")]
+        return unsafe { avx2::columns(panel, x, stride, sums) };
+    }
+    plain::columns(panel, x, stride, sums);
+}
+
+/// Adds to `sums[n]` the columns of `panel`, each times a number of row `n` of `x`: row `n` starts
+/// at `n * stride` and has as many numbers as there are columns.
+pub(crate) fn accumulate(panel: &[Floats], x: &[f32], stride: usize, sums: &mut [Lanes]) {
+    let (tiles, rest) = sums.as_chunks_mut::<6>();
+    let mut first = 0;
+    for tile in tiles {
+        columns(panel, &x[first * stride..], stride, tile);
+        first += 6;
+    }
+    let (tiles, rest) = rest.as_chunks_mut::<3>();
+    for tile in tiles {
+        columns(panel, &x[first * stride..], stride, tile);
+        first += 3;
+    }
+    for sums in rest {
+        columns(
+            panel,
+            &x[first * stride..],
+            stride,
+            std::array::from_mut(sums),
+        );
+        first += 1;
+    }
+}
+
+macro_rules! floats {
+    ($kind:ident) => {
         impl Step for $kind {
-            const ROWS: usize = $rows;
+            const ROWS: usize = 6;
 
             fn tile<const M: usize>(panel: &[Self], input: &Input<'_>, row: usize) -> [Lanes; M] {
-                #[cfg(target_arch = "x86_64")]
-                if crate::cpu::has_avx2() {
-                    check(panel.len() * $columns, input, row + M);
-                    // SAFETY: the instructions are there, and the rows are as long as the panel,
-                    // as was just checked.
-                    #[expect(unsafe_code, reason = "instructions that a processor may lack")]
-                    return unsafe { avx2::$loop(panel, input, row) };
-                }
-                plain::$loop(panel, input, row)
+                let mut sums = [[0.0; PANEL]; M];
+                columns(panel, &input.x[row * input.cols..], input.cols, &mut sums);
+                sums
             }
         }
     };
 }
 
-/// Rows are as long as a panel, and there are so many of them.
-#[cfg(target_arch = "x86_64")]
-fn check(cols: usize, input: &Input<'_>, rows: usize) {
-    assert!(
-        cols == input.cols,
-        "a panel of {cols} columns, not {}",
-        input.cols
-    );
-    assert!(rows * cols <= input.x.len(), "{rows} rows of {cols}");
+floats!(Floats);
+floats!(F16);
+floats!(Bf16);
+
+macro_rules! blocks {
+    ($kind:ident) => {
+        impl Step for $kind {
+            const ROWS: usize = 4;
+
+            fn tile<const M: usize>(panel: &[Self], input: &Input<'_>, row: usize) -> [Lanes; M] {
+                #[cfg(target_arch = "x86_64")]
+                if crate::cpu::has_avx2() {
+                    assert_eq!(panel.len() * BLOCK, input.cols, "rows as long as a panel");
+                    // SAFETY: the instructions are there, and the rows are as long as the panel.
+                    #[expect(unsafe_code, reason = "instructions that a processor may lack")]
+                    return unsafe { avx2::blocks(panel, input, row) };
+                }
+                plain::blocks(panel, input, row)
+            }
+        }
+    };
 }
 
-step!(Floats, 6, columns, 1);
-step!(F16, 6, columns, 1);
-step!(Bf16, 6, columns, 1);
-step!(Bytes8, 4, blocks, BLOCK);
-step!(Nibbles, 4, blocks, BLOCK);
-step!(NibblesMin, 4, blocks, BLOCK);
+blocks!(Bytes8);
+blocks!(Nibbles);
+blocks!(NibblesMin);

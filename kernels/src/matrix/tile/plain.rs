@@ -31,23 +31,23 @@ impl Column for Bf16 {
     }
 }
 
-/// The outputs of a panel of floats.
+/// Adds to each row of the tile the sum of the panel's columns, each times the number of that
+/// column in the row of `x`; rows of `x` start `stride` apart.
 pub(super) fn columns<const M: usize, C: Column>(
     panel: &[C],
-    input: &Input<'_>,
-    row: usize,
-) -> [Lanes; M] {
-    let x: [&[f32]; M] = std::array::from_fn(|index| input.row(row + index));
-    let mut sums = [[0.0; PANEL]; M];
+    x: &[f32],
+    stride: usize,
+    tile: &mut [Lanes; M],
+) {
     for (index, column) in panel.iter().enumerate() {
         let weights = column.widen();
-        for (sums, x) in sums.iter_mut().zip(&x) {
+        for (row, sums) in tile.iter_mut().enumerate() {
+            let x = x[row * stride + index];
             for (sum, weight) in sums.iter_mut().zip(weights) {
-                *sum = multiply_add(weight, x[index], *sum);
+                *sum = multiply_add(weight, x, *sum);
             }
         }
     }
-    sums
 }
 
 /// A block of a panel.
