@@ -22,6 +22,24 @@ pub(crate) fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     }
 }
 
+/// Asks for memory that is needed soon: what a processor foresees by itself ends with each page of
+/// 4 KiB. Any address will do, even one that there is no memory at.
+#[inline(always)]
+pub(crate) fn prefetch<T>(place: *const T) {
+    for line in (0..size_of::<T>()).step_by(64) {
+        let place = place.cast::<i8>().wrapping_add(line);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint reads nothing, and SSE is a part of x86-64.
+        #[expect(unsafe_code, reason = "a hint to the processor")]
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(place);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = place;
+    }
+}
+
 /// Compiles a function once for any processor and once for AVX2, and picks when it is called.
 macro_rules! vectorised {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {

@@ -184,6 +184,11 @@ impl Task<'_> {
         let shape = self.store.shape();
         let width = pages.len() * shape.page_tokens;
         for (index, &page) in pages.iter().enumerate() {
+            // Pages lie anywhere: the next one's keys, and the values that are needed after.
+            self.store.prefetch_values(self.layer, page, self.head);
+            if let Some(&next) = pages.get(index + 1) {
+                self.store.prefetch_keys(self.layer, next, self.head);
+            }
             let panels = self.store.keys(self.layer, page, self.head);
             for (panel, keys) in panels.enumerate() {
                 scratch.sums.fill([0.0; PANEL]);

@@ -1,5 +1,6 @@
 //! The memory of all pages.
 
+use crate::cpu::prefetch;
 use crate::matrix::{Floats, PANEL};
 
 /// What a [`Store`] holds.
@@ -126,6 +127,18 @@ impl Store {
         let tokens = self.shape.page_tokens;
         let start = self.values_at(layer, page, head) + panel * tokens;
         &self.values[start..start + tokens]
+    }
+
+    pub(super) fn prefetch_keys(&self, layer: usize, page: u32, head: usize) {
+        let start = self.keys_at(layer, page, head);
+        let keys = &self.keys[start..start + self.keys_size()];
+        keys.iter().for_each(|keys| prefetch(keys));
+    }
+
+    pub(super) fn prefetch_values(&self, layer: usize, page: u32, head: usize) {
+        let start = self.values_at(layer, page, head);
+        let values = &self.values[start..start + self.values_size()];
+        values.iter().for_each(|values| prefetch(values));
     }
 
     /// Where the keys of a head in a page begin.

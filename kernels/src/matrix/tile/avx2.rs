@@ -19,7 +19,11 @@ use std::arch::x86_64::{
 };
 
 use super::{Bf16, Bytes8, F16, Floats, Input, Lanes, Nibbles, NibblesMin, PANEL, Quantised};
+use crate::cpu::prefetch;
 use crate::matrix::Words;
+
+/// Bytes from the block in work to the one that is asked for.
+const AHEAD: usize = 2_048;
 
 /// Numbers of a vector.
 const WIDTH: usize = PANEL / 2;
@@ -141,12 +145,12 @@ unsafe fn store(from: &[__m256; 2], to: &mut Lanes) {
 
 /// A block of a panel.
 pub(super) trait Block: Copy + Sync {
-    /// Columns `2 * pair` and `2 * pair + 1`, 16 bits each, row by row.
+    /// Two columns, 16 bits each, row by row: pair `PAIR` of the four in a `quarter` of the block.
     ///
     /// # Safety
-    /// The processor has AVX2, and `pair` is below 16.
+    /// The processor has AVX2; `PAIR` and `quarter` are below 4.
     #[expect(unsafe_code, reason = "instructions that a processor may lack")]
-    unsafe fn pair(&self, pair: usize) -> [__m256i; 2];
+    unsafe fn pair<const PAIR: usize>(&self, quarter: usize) -> [__m256i; 2];
 
     /// Adds `dot` to `out`, in the scale of the weights and that of the activations; `sum` is that
     /// of the activations.
@@ -160,10 +164,10 @@ pub(super) trait Block: Copy + Sync {
 impl Block for Bytes8 {
     #[inline(always)]
     #[expect(unsafe_code, reason = "instructions that a processor may lack")]
-    unsafe fn pair(&self, pair: usize) -> [__m256i; 2] {
+    unsafe fn pair<const PAIR: usize>(&self, quarter: usize) -> [__m256i; 2] {
         // SAFETY: 32 bytes; the instructions as promised.
         unsafe {
-            let from = self.quants.as_ptr().add(pair).cast::<i8>();
+            let from = self.quants.as_ptr().add(4 * quarter + PAIR).cast::<i8>();
             [
                 _mm256_cvtepi8_epi16(_mm_load_si128(from.cast())),
                 _mm256_cvtepi8_epi16(_mm_load_si128(from.add(PANEL).cast())),
@@ -182,9 +186,9 @@ impl Block for Bytes8 {
 impl Block for Nibbles {
     #[inline(always)]
     #[expect(unsafe_code, reason = "instructions that a processor may lack")]
-    unsafe fn pair(&self, pair: usize) -> [__m256i; 2] {
+    unsafe fn pair<const PAIR: usize>(&self, quarter: usize) -> [__m256i; 2] {
         // SAFETY: as the caller promises.
-        unsafe { nibbles(self.quants.as_ptr(), pair) }
+        unsafe { nibbles::<PAIR>(self.quants.as_ptr(), quarter) }
     }
 
     #[inline(always)]
@@ -205,9 +209,9 @@ impl Block for Nibbles {
 impl Block for NibblesMin {
     #[inline(always)]
     #[expect(unsafe_code, reason = "instructions that a processor may lack")]
-    unsafe fn pair(&self, pair: usize) -> [__m256i; 2] {
+    unsafe fn pair<const PAIR: usize>(&self, quarter: usize) -> [__m256i; 2] {
         // SAFETY: as the caller promises.
-        unsafe { nibbles(self.quants.as_ptr(), pair) }
+        unsafe { nibbles::<PAIR>(self.quants.as_ptr(), quarter) }
     }
 
     #[inline(always)]
@@ -225,17 +229,17 @@ impl Block for NibblesMin {
 /// Half bytes of two columns.
 ///
 /// # Safety
-/// The processor has AVX2, `quants` has four elements, aligned to 32 bytes, and `pair` is below 16.
+/// The processor has AVX2, `quants` has four elements, and `quarter` is below 4.
 #[inline(always)]
 #[expect(unsafe_code, reason = "instructions that a processor may lack")]
-unsafe fn nibbles(quants: *const Words, pair: usize) -> [__m256i; 2] {
+unsafe fn nibbles<const PAIR: usize>(quants: *const Words, quarter: usize) -> [__m256i; 2] {
     // SAFETY: as promised.
     unsafe {
-        let from = quants.add(pair / 4).cast::<u16>();
+        let from = quants.add(quarter).cast::<u16>();
         let low = _mm256_loadu_si256(from.cast());
         let high = _mm256_loadu_si256(from.add(PANEL).cast());
         let mask = _mm256_set1_epi16(15);
-        match pair % 4 {
+        match PAIR {
             0 => [_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)],
             1 => [
                 _mm256_and_si256(_mm256_srli_epi16::<4>(low), mask),
@@ -287,16 +291,18 @@ pub(super) unsafe fn blocks<const M: usize, B: Block>(
     for (index, block) in panel.iter().enumerate() {
         let mut dots = [[_mm256_setzero_si256(); 2]; M];
         // SAFETY: the instructions as promised; a row has as many blocks as the panel, and a block
-        // 16 pairs.
+        // four quarters of four pairs.
         unsafe {
-            for pair in 0..16 {
-                let weights = block.pair(pair);
-                for (dots, x) in dots.iter_mut().zip(&x) {
-                    let x = x.values.as_ptr().add(index).cast::<i32>().add(pair);
-                    let x = _mm256_set1_epi32(x.read_unaligned());
-                    dots[0] = _mm256_add_epi32(dots[0], _mm256_madd_epi16(weights[0], x));
-                    dots[1] = _mm256_add_epi32(dots[1], _mm256_madd_epi16(weights[1], x));
-                }
+            if row == 0 {
+                // The rows that follow find the panel in a cache.
+                prefetch(std::ptr::from_ref(block).wrapping_byte_add(AHEAD));
+            }
+            for quarter in 0..4 {
+                let at = (index, quarter);
+                multiply::<M>(block.pair::<0>(quarter), &x, at, 0, &mut dots);
+                multiply::<M>(block.pair::<1>(quarter), &x, at, 1, &mut dots);
+                multiply::<M>(block.pair::<2>(quarter), &x, at, 2, &mut dots);
+                multiply::<M>(block.pair::<3>(quarter), &x, at, 3, &mut dots);
             }
             for ((out, dots), x) in out.iter_mut().zip(dots).zip(&x) {
                 let (scale, sum) = (x.scales.as_ptr().add(index), x.sums.as_ptr().add(index));
@@ -310,4 +316,28 @@ pub(super) unsafe fn blocks<const M: usize, B: Block>(
         unsafe { store(out, tile) };
     }
     tile
+}
+
+/// Adds the products of a pair of columns with the activations of each row.
+///
+/// # Safety
+/// The processor has AVX2; rows have a block at `block`; `quarter` and `pair` are below 4.
+#[inline(always)]
+#[expect(unsafe_code, reason = "instructions that a processor may lack")]
+unsafe fn multiply<const M: usize>(
+    weights: [__m256i; 2],
+    x: &[Quantised<'_>; M],
+    (block, quarter): (usize, usize),
+    pair: usize,
+    dots: &mut [[__m256i; 2]; M],
+) {
+    for (dots, x) in dots.iter_mut().zip(x) {
+        // SAFETY: as promised: a block has 16 pairs of 16-bit numbers.
+        unsafe {
+            let x = x.values.as_ptr().add(block).cast::<i32>();
+            let x = _mm256_set1_epi32(x.add(4 * quarter + pair).read_unaligned());
+            dots[0] = _mm256_add_epi32(dots[0], _mm256_madd_epi16(weights[0], x));
+            dots[1] = _mm256_add_epi32(dots[1], _mm256_madd_epi16(weights[1], x));
+        }
+    }
 }
