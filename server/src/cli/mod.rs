@@ -1,5 +1,6 @@
 //! Subcommands, one file each, and what their errors exit with.
 
+mod bench;
 mod failure;
 mod graph;
 mod models;
@@ -34,6 +35,8 @@ enum Command {
     Models(models::Args),
     /// Draw the graph of a model.
     Graph(graph::Args),
+    /// Measure what the program itself costs.
+    Bench(bench::Args),
 }
 
 /// Runs the command line to its end.
@@ -43,6 +46,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Speak(args) => speak::run(&args),
         Command::Models(args) => models::run(args),
         Command::Graph(args) => graph::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match outcome {
         Ok(code) => code,
