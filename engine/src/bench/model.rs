@@ -99,8 +99,9 @@ impl Model for Idle {
         if progress.passes >= self.passes.count {
             return Next::Done;
         }
-        let turn = progress.passes as usize % self.passes.walks.len().max(1);
-        let name = self.passes.walks.get(turn);
+        let mut turns = self.passes.walks.iter().cycle();
+        let turn = progress.passes % self.passes.walks.len().max(1) as u64;
+        let name = turns.nth(usize::try_from(turn).unwrap_or(0));
         match name.and_then(|name| self.graph.walk_named(name)) {
             Some(walk) => Next::Walk {
                 walk: walk.id(),
