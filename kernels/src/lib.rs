@@ -23,6 +23,7 @@ pub mod matrix;
 pub mod ops;
 pub mod paged;
 pub mod pool;
+mod slab;
 
 pub use mapped::MappedFile;
 pub use matrix::{Format, Matrix, matmul};

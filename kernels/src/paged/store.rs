@@ -2,6 +2,7 @@
 
 use crate::cpu::prefetch;
 use crate::matrix::{Floats, PANEL};
+use crate::slab::Slab;
 
 /// What a [`Store`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +25,16 @@ pub struct Shape {
 /// keys    [layer][page][head][panel of 16 tokens][dim][token]   scores of neighbours are a vector
 /// values  [layer][page][head][panel of 16 numbers][token][dim]  neighbours of an output are one
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Store {
     shape: Shape,
-    keys: Vec<Floats>,
-    values: Vec<Floats>,
+    keys: Slab,
+    values: Slab,
 }
 
 impl Store {
-    /// Memory for all pages; none if a size is zero or the whole cannot be counted. The system
-    /// gives the memory when it is first written.
+    /// Memory for all pages; none if a size is zero or the system refuses so much. The memory
+    /// is taken when it is first written.
     #[must_use]
     pub fn new(shape: Shape) -> Option<Self> {
         let size = |columns: usize, rows: usize| {
@@ -46,8 +47,8 @@ impl Store {
         let values = size(shape.page_tokens, shape.head_dim)?;
         Some(Self {
             shape,
-            keys: vec![Floats([0.0; PANEL]); keys],
-            values: vec![Floats([0.0; PANEL]); values],
+            keys: Slab::new(keys)?,
+            values: Slab::new(values)?,
         })
     }
 
