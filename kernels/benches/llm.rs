@@ -208,7 +208,7 @@ impl Model {
 }
 
 fn store() -> Store {
-    Store::new(Shape {
+    Store::in_halves(Shape {
         layers: LAYERS,
         pages: 1_024,
         page_tokens: PAGE,

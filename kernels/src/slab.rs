@@ -4,34 +4,45 @@
 //! would first look up where its page is.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-use crate::matrix::Floats;
+use crate::matrix::{F16, Floats};
+
+/// Any bits are one, and zeros too.
+pub(crate) trait Plain: Copy {}
+impl Plain for Floats {}
+impl Plain for F16 {}
 
 /// Panels, zero at first. The system gives the memory when it is first written.
-pub(crate) struct Slab {
+pub(crate) struct Slab<T> {
     map: MmapMut,
     len: usize,
+    kind: PhantomData<T>,
 }
 
-impl Slab {
+impl<T: Plain> Slab<T> {
     /// None if the system refuses so much.
     pub(crate) fn new(len: usize) -> Option<Self> {
-        let map = MmapMut::map_anon(len.checked_mul(size_of::<Floats>())?).ok()?;
+        let map = MmapMut::map_anon(len.checked_mul(size_of::<T>())?).ok()?;
         // A wish: without it the memory is slower, not wrong.
         #[cfg(target_os = "linux")]
         drop(map.advise(memmap2::Advice::HugePage));
-        Some(Self { map, len })
+        Some(Self {
+            map,
+            len,
+            kind: PhantomData,
+        })
     }
 }
 
-impl Deref for Slab {
-    type Target = [Floats];
+impl<T: Plain> Deref for Slab<T> {
+    type Target = [T];
 
-    fn deref(&self) -> &[Floats] {
-        // SAFETY: the map is page-aligned, holds `len` panels, and any bits are numbers.
+    fn deref(&self) -> &[T] {
+        // SAFETY: the map is page-aligned, holds `len` panels, and any bits are some.
         #[expect(unsafe_code, reason = "memory from the system has no type")]
         unsafe {
             std::slice::from_raw_parts(self.map.as_ptr().cast(), self.len)
@@ -39,8 +50,8 @@ impl Deref for Slab {
     }
 }
 
-impl DerefMut for Slab {
-    fn deref_mut(&mut self) -> &mut [Floats] {
+impl<T: Plain> DerefMut for Slab<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above, and borrowed mutably.
         #[expect(unsafe_code, reason = "memory from the system has no type")]
         unsafe {
@@ -49,7 +60,7 @@ impl DerefMut for Slab {
     }
 }
 
-impl fmt::Debug for Slab {
+impl<T> fmt::Debug for Slab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Slab({} panels)", self.len)
     }

@@ -259,6 +259,58 @@ fn a_copied_page_is_another_one_with_the_same_content() {
 }
 
 #[test]
+fn halves_are_exact_where_numbers_fit_and_near_elsewhere() {
+    let shape = Shape {
+        layers: 1,
+        pages: 3,
+        page_tokens: 20,
+        kv_heads: 2,
+        head_dim: 24,
+    };
+    let (heads, tokens) = (4, 50);
+    for (fits, bound) in [(true, 0.0), (false, 4e-3)] {
+        let mut stores = [Store::new(shape).unwrap(), Store::in_halves(shape).unwrap()];
+        assert_eq!(stores[0].page_bytes(), 2 * stores[1].page_bytes());
+        let mut kv = numbers(2 * tokens * 48, 1);
+        if fits {
+            kv.iter_mut()
+                .for_each(|x| *x = (*x * 256.0).round() / 256.0);
+        }
+        for (t, kv) in kv.chunks(96).enumerate() {
+            for store in &mut stores {
+                store.write(
+                    0,
+                    u32::try_from(t / 20).unwrap(),
+                    t % 20,
+                    &kv[..48],
+                    &kv[48..],
+                );
+            }
+        }
+        let q = numbers(heads * 24, 2);
+        let rows = [Row {
+            pages: &[0, 1, 2],
+            position: tokens - 1,
+            window: None,
+        }];
+        let [whole, half] = stores.map(|store| {
+            let queries = Queries {
+                q: &q,
+                heads,
+                scale: 0.2,
+                rows: &rows,
+            };
+            let mut out = vec![0.0; q.len()];
+            attend(&Pool::new(2), &store, 0, &queries, &mut out);
+            out
+        });
+        for (whole, half) in whole.iter().zip(&half) {
+            assert!((whole - half).abs() <= bound, "{whole}, in halves {half}");
+        }
+    }
+}
+
+#[test]
 fn a_store_of_nothing_or_of_too_much_is_refused() {
     let shape = Shape {
         layers: 1,

@@ -139,7 +139,7 @@ pub(crate) struct Floats(pub(crate) [f32; PANEL]);
 /// A column of a panel in binary16.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
-struct F16([u16; PANEL]);
+pub(crate) struct F16(pub(crate) [u16; PANEL]);
 
 /// A column of a panel in bfloat16.
 #[derive(Clone, Copy, Debug)]

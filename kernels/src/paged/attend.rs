@@ -20,7 +20,7 @@ use super::store::Store;
 use crate::cells::Cells;
 use crate::cpu::vectorised;
 use crate::matrix::PANEL;
-use crate::matrix::tile::{Lanes, accumulate};
+use crate::matrix::tile::Lanes;
 use crate::ops::softmax::exp_all;
 use crate::pool::Pool;
 
@@ -189,10 +189,10 @@ impl Task<'_> {
             if let Some(&next) = pages.get(index + 1) {
                 self.store.prefetch_keys(self.layer, next, self.head);
             }
-            let panels = self.store.keys(self.layer, page, self.head);
-            for (panel, keys) in panels.enumerate() {
+            for panel in 0..shape.page_tokens.div_ceil(PANEL) {
+                let keys = self.store.keys(self.layer, page, self.head, panel);
                 scratch.sums.fill([0.0; PANEL]);
-                accumulate(keys, &scratch.q, shape.head_dim, &mut scratch.sums);
+                keys.accumulate(&scratch.q, shape.head_dim, &mut scratch.sums);
                 let count = PANEL.min(shape.page_tokens - panel * PANEL);
                 let first = index * shape.page_tokens + panel * PANEL;
                 let rows = scratch.scores.chunks_exact_mut(width);
@@ -229,10 +229,10 @@ impl Task<'_> {
             for (index, &page) in pages.iter().enumerate() {
                 let first = index * tokens;
                 let seen = slots.start.max(first)..slots.end.min(first + tokens);
-                let values = self.store.values(self.layer, page, self.head, panel);
-                let values = &values[seen.start - first..seen.end - first];
+                let slots = seen.start - first..seen.end - first;
+                let values = self.store.values(self.layer, page, self.head, panel, slots);
                 let weights = &scratch.scores[seen.start..];
-                accumulate(values, weights, width, &mut scratch.sums);
+                values.accumulate(weights, width, &mut scratch.sums);
             }
             let first = panel * PANEL;
             let count = PANEL.min(dim - first);

@@ -1,8 +1,12 @@
 //! The memory of all pages.
 
+use std::ops::Range;
+
 use crate::cpu::prefetch;
-use crate::matrix::{Floats, PANEL};
-use crate::slab::Slab;
+use crate::half::to_f16;
+use crate::matrix::tile::{Lanes, accumulate};
+use crate::matrix::{F16, Floats, PANEL};
+use crate::slab::{Plain, Slab};
 
 /// What a [`Store`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +23,7 @@ pub struct Shape {
     pub head_dim: usize,
 }
 
-/// Keys and values of `layers x pages x page_tokens x kv_heads x head_dim`, in `f32`, zero at first.
+/// Keys and values of `layers x pages x page_tokens x kv_heads x head_dim`, zero at first.
 ///
 /// ```text
 /// keys    [layer][page][head][panel of 16 tokens][dim][token]   scores of neighbours are a vector
@@ -28,28 +32,41 @@ pub struct Shape {
 #[derive(Debug)]
 pub struct Store {
     shape: Shape,
-    keys: Slab,
-    values: Slab,
+    panels: Panels,
+}
+
+/// Keys, then values.
+#[derive(Debug)]
+enum Panels {
+    F32([Slab<Floats>; 2]),
+    F16([Slab<F16>; 2]),
+}
+
+/// Part of the panels of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part<'a> {
+    F32(&'a [Floats]),
+    F16(&'a [F16]),
 }
 
 impl Store {
-    /// Memory for all pages; none if a size is zero or the system refuses so much. The memory
-    /// is taken when it is first written.
+    /// Memory for all pages in `f32`; none if a size is zero or the system refuses so much. The
+    /// memory is taken when it is first written.
     #[must_use]
     pub fn new(shape: Shape) -> Option<Self> {
-        let size = |columns: usize, rows: usize| {
-            [shape.layers, shape.pages, shape.kv_heads, columns]
-                .into_iter()
-                .try_fold(rows.div_ceil(PANEL), usize::checked_mul)
-                .filter(|&size| size > 0 && size <= isize::MAX.unsigned_abs() / size_of::<Floats>())
-        };
-        let keys = size(shape.head_dim, shape.page_tokens)?;
-        let values = size(shape.page_tokens, shape.head_dim)?;
-        Some(Self {
-            shape,
-            keys: Slab::new(keys)?,
-            values: Slab::new(values)?,
-        })
+        let [keys, values] = shape.panels()?;
+        let panels = Panels::F32([Slab::new(keys)?, Slab::new(values)?]);
+        Some(Self { shape, panels })
+    }
+
+    /// As [`Store::new`] in half the memory: keys and values are rounded to binary16, whose 11 bits
+    /// are a relative 2^-12, and whose range ends at 65,504. Long contexts are read in half the
+    /// time.
+    #[must_use]
+    pub fn in_halves(shape: Shape) -> Option<Self> {
+        let [keys, values] = shape.panels()?;
+        let panels = Panels::F16([Slab::new(keys)?, Slab::new(values)?]);
+        Some(Self { shape, panels })
     }
 
     /// What it was made for.
@@ -61,7 +78,11 @@ impl Store {
     /// Bytes of a page in all layers.
     #[must_use]
     pub fn page_bytes(&self) -> usize {
-        size_of::<Floats>() * (self.keys.len() + self.values.len()) / self.shape.pages
+        let bytes = match &self.panels {
+            Panels::F32([keys, values]) => size_of_val(&**keys) + size_of_val(&**values),
+            Panels::F16([keys, values]) => size_of_val(&**keys) + size_of_val(&**values),
+        };
+        bytes / self.shape.pages
     }
 
     /// Writes a token's keys and values, each `[kv_heads, head_dim]`, to a slot of a page.
@@ -84,13 +105,14 @@ impl Store {
         let heads = k.chunks_exact(head_dim).zip(v.chunks_exact(head_dim));
         for (head, (k, v)) in heads.enumerate() {
             let keys = self.keys_at(layer, page, head) + slot / PANEL * head_dim;
-            for (place, &k) in self.keys[keys..].iter_mut().zip(k) {
-                place.0[slot % PANEL] = k;
-            }
             let values = self.values_at(layer, page, head) + slot;
-            let places = self.values[values..].iter_mut().step_by(page_tokens);
-            for (place, v) in places.zip(v.chunks(PANEL)) {
-                place.0[..v.len()].copy_from_slice(v);
+            match &mut self.panels {
+                Panels::F32(panels) => {
+                    write(panels, [keys, values], slot % PANEL, page_tokens, [k, v]);
+                }
+                Panels::F16(panels) => {
+                    write(panels, [keys, values], slot % PANEL, page_tokens, [k, v]);
+                }
             }
         }
     }
@@ -103,43 +125,53 @@ impl Store {
         let heads = self.shape.kv_heads;
         let (keys, values) = (heads * self.keys_size(), heads * self.values_size());
         for layer in 0..self.shape.layers {
-            let start = self.keys_at(layer, from, 0);
-            let end = self.keys_at(layer, to, 0);
-            self.keys.copy_within(start..start + keys, end);
-            let start = self.values_at(layer, from, 0);
-            let end = self.values_at(layer, to, 0);
-            self.values.copy_within(start..start + values, end);
+            let from = [self.keys_at(layer, from, 0), self.values_at(layer, from, 0)];
+            let to = [self.keys_at(layer, to, 0), self.values_at(layer, to, 0)];
+            for (index, size) in [keys, values].into_iter().enumerate() {
+                let (from, to) = (from[index]..from[index] + size, to[index]);
+                match &mut self.panels {
+                    Panels::F32(panels) => panels[index].copy_within(from, to),
+                    Panels::F16(panels) => panels[index].copy_within(from, to),
+                }
+            }
         }
     }
 
-    /// Keys `[head_dim]` of each 16 tokens of a head in a page.
-    pub(super) fn keys(
+    /// Keys `[head_dim]` of 16 tokens of a head in a page: those from slot `16 * panel` on.
+    pub(super) fn keys(&self, layer: usize, page: u32, head: usize, panel: usize) -> Part<'_> {
+        let dim = self.shape.head_dim;
+        let start = self.keys_at(layer, page, head) + panel * dim;
+        self.part(0, start..start + dim)
+    }
+
+    /// Values of some slots of a head in a page, 16 numbers of each: those from `16 * panel` on.
+    pub(super) fn values(
         &self,
         layer: usize,
         page: u32,
         head: usize,
-    ) -> std::slice::ChunksExact<'_, Floats> {
-        let start = self.keys_at(layer, page, head);
-        self.keys[start..start + self.keys_size()].chunks_exact(self.shape.head_dim)
+        panel: usize,
+        slots: Range<usize>,
+    ) -> Part<'_> {
+        let start = self.values_at(layer, page, head) + panel * self.shape.page_tokens;
+        self.part(1, start + slots.start..start + slots.end)
     }
 
-    /// Values `[page_tokens]` of 16 numbers of a head in a page: those from `16 * panel` on.
-    pub(super) fn values(&self, layer: usize, page: u32, head: usize, panel: usize) -> &[Floats] {
-        let tokens = self.shape.page_tokens;
-        let start = self.values_at(layer, page, head) + panel * tokens;
-        &self.values[start..start + tokens]
+    fn part(&self, of: usize, range: Range<usize>) -> Part<'_> {
+        match &self.panels {
+            Panels::F32(panels) => Part::F32(&panels[of][range]),
+            Panels::F16(panels) => Part::F16(&panels[of][range]),
+        }
     }
 
     pub(super) fn prefetch_keys(&self, layer: usize, page: u32, head: usize) {
         let start = self.keys_at(layer, page, head);
-        let keys = &self.keys[start..start + self.keys_size()];
-        keys.iter().for_each(|keys| prefetch(keys));
+        self.part(0, start..start + self.keys_size()).prefetch();
     }
 
     pub(super) fn prefetch_values(&self, layer: usize, page: u32, head: usize) {
         let start = self.values_at(layer, page, head);
-        let values = &self.values[start..start + self.values_size()];
-        values.iter().for_each(|values| prefetch(values));
+        self.part(1, start..start + self.values_size()).prefetch();
     }
 
     /// Where the keys of a head in a page begin.
@@ -172,5 +204,75 @@ impl Store {
             self.shape.pages
         );
         layer * self.shape.pages + page
+    }
+}
+
+impl Shape {
+    /// Panels of keys and of values.
+    fn panels(self) -> Option<[usize; 2]> {
+        let size = |columns: usize, rows: usize| {
+            [self.layers, self.pages, self.kv_heads, columns]
+                .into_iter()
+                .try_fold(rows.div_ceil(PANEL), usize::checked_mul)
+                .filter(|&size| size > 0 && size <= isize::MAX.unsigned_abs() / size_of::<Floats>())
+        };
+        Some([
+            size(self.head_dim, self.page_tokens)?,
+            size(self.page_tokens, self.head_dim)?,
+        ])
+    }
+}
+
+impl Part<'_> {
+    fn prefetch(self) {
+        match self {
+            Self::F32(panels) => panels.iter().for_each(|panel| prefetch(panel)),
+            // Two to a line.
+            Self::F16(panels) => panels.iter().step_by(2).for_each(|panel| prefetch(panel)),
+        }
+    }
+
+    /// As [`accumulate`].
+    pub(super) fn accumulate(self, x: &[f32], stride: usize, sums: &mut [Lanes]) {
+        match self {
+            Self::F32(panel) => accumulate(panel, x, stride, sums),
+            Self::F16(panel) => accumulate(panel, x, stride, sums),
+        }
+    }
+}
+
+/// A panel that can be written lane by lane.
+trait Place {
+    fn set(&mut self, lane: usize, value: f32);
+}
+
+impl Place for Floats {
+    fn set(&mut self, lane: usize, value: f32) {
+        self.0[lane] = value;
+    }
+}
+
+impl Place for F16 {
+    fn set(&mut self, lane: usize, value: f32) {
+        self.0[lane] = to_f16(value);
+    }
+}
+
+/// Writes a head of a token: its key to a lane, its value to the first lanes of every `tokens`th.
+fn write<T: Plain + Place>(
+    [keys, values]: &mut [Slab<T>; 2],
+    [key, value]: [usize; 2],
+    lane: usize,
+    tokens: usize,
+    [k, v]: [&[f32]; 2],
+) {
+    for (place, &k) in keys[key..].iter_mut().zip(k) {
+        place.set(lane, k);
+    }
+    let places = values[value..].iter_mut().step_by(tokens);
+    for (place, v) in places.zip(v.chunks(PANEL)) {
+        for (lane, &v) in v.iter().enumerate() {
+            place.set(lane, v);
+        }
     }
 }

@@ -116,7 +116,8 @@ fn columns<const M: usize, C: Column>(
 
 /// Adds to `sums[n]` the columns of `panel`, each times a number of row `n` of `x`: row `n` starts
 /// at `n * stride` and has as many numbers as there are columns.
-pub(crate) fn accumulate(panel: &[Floats], x: &[f32], stride: usize, sums: &mut [Lanes]) {
+#[expect(private_bounds, reason = "called with the columns of this crate")]
+pub(crate) fn accumulate<C: Column>(panel: &[C], x: &[f32], stride: usize, sums: &mut [Lanes]) {
     let (tiles, rest) = sums.as_chunks_mut::<6>();
     let mut first = 0;
     for tile in tiles {
