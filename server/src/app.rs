@@ -290,7 +290,8 @@ fn model_config(name: &str) -> Result<ModelConfig, Error> {
     };
     ModelConfig::named(id).map_err(|error| {
         Error::Model(format!(
-            "{error}; accepted are 'default' too, and the path of a voice's .onnx file"
+            "{error}; accepted are 'default' too, the path of a voice's .onnx file, and that of a \
+             language model's .gguf file or folder"
         ))
     })
 }

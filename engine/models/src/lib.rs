@@ -1,6 +1,5 @@
 //! One folder a model: its declaration, submodules and weights.
 
-#[expect(dead_code, reason = "the network that uses it follows")]
 pub mod dense;
 pub mod text;
 pub mod vits;

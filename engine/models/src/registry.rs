@@ -7,10 +7,10 @@ use std::{path::Path, sync::Arc};
 
 use runtime::Model;
 
-use crate::{Error, Result, toy, vits};
+use crate::{Error, Result, dense, toy, vits};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 3] = ["toy", "toy-chat", vits::DEFAULT_ID];
+pub const IDS: [&str; 4] = ["toy", "toy-chat", vits::DEFAULT_ID, dense::DEFAULT_ID];
 
 /// Which model to load, and how it is set up.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub enum ModelConfig {
     ToyChat(toy::chat::Config),
     /// A VITS voice.
     Voice(vits::Config),
+    /// A dense language model.
+    Language(dense::Config),
 }
 
 impl Default for ModelConfig {
@@ -32,7 +34,8 @@ impl Default for ModelConfig {
 
 impl ModelConfig {
     /// The model of this id, set up as it is by default; or, for the path of a voice's `.onnx`
-    /// file, that voice.
+    /// file, that voice; or, for the path of a language model's `.gguf` file, or of a folder with
+    /// its `config.json`, that model.
     ///
     /// # Errors
     /// [`Error::Unknown`] with the ids that there are.
@@ -46,6 +49,8 @@ impl ModelConfig {
                 weights: Some(path.into()),
                 cache: None,
             })),
+            dense::DEFAULT_ID => Ok(Self::Language(dense::Config::default())),
+            path if is_language_model(path) => Ok(Self::Language(dense::Config::at(path.into()))),
             _ => Err(Error::Unknown {
                 id: id.to_owned(),
                 known: IDS.map(str::to_owned).into(),
@@ -60,6 +65,7 @@ impl ModelConfig {
             Self::Toy(config) => &config.id,
             Self::ToyChat(config) => &config.id,
             Self::Voice(config) => &config.id,
+            Self::Language(config) => &config.id,
         }
     }
 
@@ -72,8 +78,13 @@ impl ModelConfig {
             Self::Toy(config) => Ok(Arc::new(toy::Toy::new(config.clone())?)),
             Self::ToyChat(config) => Ok(Arc::new(toy::chat::Chat::new(config.clone())?)),
             Self::Voice(config) => Ok(Arc::new(vits::Vits::load(config, threads)?)),
+            Self::Language(config) => Ok(Arc::new(dense::Language::load(config, threads)?)),
         }
     }
+}
+
+fn is_language_model(path: &str) -> bool {
+    path.ends_with(".gguf") || Path::new(path).join("config.json").is_file()
 }
 
 /// The id of a voice by its file: `voice-de_DE-eva-high` of `/a/b/de_DE-eva-high.onnx`.
@@ -97,6 +108,15 @@ mod tests {
     fn a_path_is_a_voice() {
         let config = ModelConfig::named("/a/b/de_DE-eva-high.onnx").unwrap();
         assert_eq!(config.id(), "voice-de_DE-eva-high");
+    }
+
+    #[test]
+    fn a_gguf_file_or_a_folder_with_a_configuration_is_a_language_model() {
+        let config = ModelConfig::named("/a/b/Qwen3-0.6B-Q8_0.gguf").unwrap();
+        assert_eq!(config.id(), "qwen3-0.6b-q8_0");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/dense/qwen3");
+        let config = ModelConfig::named(folder).unwrap();
+        assert!(matches!(config, ModelConfig::Language(_)) && config.id() == "qwen3");
     }
 
     #[test]

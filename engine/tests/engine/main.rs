@@ -1,4 +1,5 @@
-//! The engine with the toy model on real threads, as the server uses it.
+//! The engine on real threads, as the server uses it: with the toys, and with a real language
+//! model.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,5 +13,6 @@ mod support;
 mod cancel;
 mod conversing;
 mod failures;
+mod language;
 mod limits;
 mod streaming;

@@ -12,8 +12,9 @@ use super::{Failure, say};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// `default` (the installed voice), the path of a voice's .onnx file, or another model's id,
-    /// such as `toy` and `toy-chat`. Several stand side by side.
+    /// `default` (the installed voice), the path of a voice's .onnx file, that of a language
+    /// model's .gguf file or folder, or another model's id, such as `smollm2-135m-instruct`, `toy`
+    /// and `toy-chat`. Several stand side by side.
     models: Vec<String>,
     /// Where to listen.
     #[arg(long, value_name = "ADDR:PORT")]

@@ -63,11 +63,8 @@ pub(super) struct Stops {
 impl Stops {
     /// Empty texts are left out: they would end every answer before it begins.
     pub(super) fn new(texts: &[String]) -> Self {
-        let mut texts: Vec<String> = texts
-            .iter()
-            .filter(|text| !text.is_empty())
-            .cloned()
-            .collect();
+        let texts = texts.iter().filter(|text| !text.is_empty());
+        let mut texts: Vec<String> = texts.cloned().collect();
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
         Self { texts }
     }

@@ -5,7 +5,6 @@
 //! bytes of a text's tokens, one after the other, are the text's bytes (after the tokenizer's own
 //! normalisation), whatever the text.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use tokenizers::models::bpe::BPE;
@@ -26,8 +25,6 @@ pub(super) struct Tokenizer {
     bytes: Vec<u8>,
     /// Where each token's bytes end.
     ends: Vec<u32>,
-    /// Tokens that stand for no text: they mark turns and ends.
-    special: BTreeSet<u32>,
     longest: usize,
 }
 
@@ -94,9 +91,7 @@ impl Tokenizer {
             let end = u32::try_from(bytes.len());
             ends.push(end.map_err(|_| Error::malformed(path, "tokens of over 4 GiB"))?);
         }
-        let special = added.iter().filter(|(_, token)| token.special);
         Ok(Self {
-            special: special.map(|(&id, _)| id).collect(),
             encoder,
             bytes,
             ends,
@@ -112,11 +107,6 @@ impl Tokenizer {
     /// The most bytes that one token stands for.
     pub(super) fn longest(&self) -> usize {
         self.longest
-    }
-
-    /// The number of a token as it is written, such as `<|im_end|>`.
-    pub(super) fn id(&self, token: &str) -> Option<u32> {
-        self.encoder.token_to_id(token)
     }
 
     /// How a token is written.
@@ -146,11 +136,6 @@ impl Tokenizer {
             .and_then(|before| self.ends.get(before));
         let range = start.map_or(0, |&start| start as usize)..end as usize;
         self.bytes.get(range).unwrap_or(&[])
-    }
-
-    /// Whether a token stands for no text.
-    pub(super) fn is_special(&self, id: u32) -> bool {
-        self.special.contains(&id)
     }
 }
 
@@ -321,7 +306,7 @@ impl Alphabet {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
@@ -329,7 +314,12 @@ mod tests {
     use super::*;
     use crate::dense::weights::gguf::{List, Value};
 
-    /// A tokenizer with all single bytes, some merges, one special and one added token.
+    /// A tokenizer of 265 tokens, each digit a word.
+    pub(in crate::dense) fn tiny() -> Tokenizer {
+        Tokenizer::from_gguf(&settings("smollm")).unwrap()
+    }
+
+    /// All single bytes, some merges, one special and one added token.
     fn settings(words: &str) -> Settings {
         let mut tokens: Vec<String> = (0..=0x143)
             .filter_map(char::from_u32)
@@ -389,7 +379,6 @@ mod tests {
         assert_eq!(ids.len(), 3);
         let bytes = ids.iter().map(|&id| tokenizer.bytes_of(id));
         assert_eq!(bytes.collect::<Vec<_>>(), [&b"hello"[..], b"", b"<think>"]);
-        assert!(tokenizer.is_special(ids[1]) && !tokenizer.is_special(ids[2]));
         assert_eq!((tokenizer.vocabulary(), tokenizer.longest()), (265, 7));
         assert_eq!(tokenizer.bytes_of(265), b"");
     }

@@ -6,8 +6,8 @@
 //! *.safetensors ─▶ Safetensors ───┘
 //! ```
 //!
-//! Files are mapped, not read: a matrix that is used as it lies costs no memory of its own, and
-//! the system may drop and fetch its pages. What always holds: a tensor's bytes lie inside its
+//! Files are mapped, not read: each tensor is looked at once, when the kernels put it into their
+//! order, and no file is in memory as a whole. What always holds: a tensor's bytes lie inside its
 //! file and are as many as its shape and storage say.
 
 pub(super) mod gguf;
@@ -155,6 +155,27 @@ impl Stored {
     }
 }
 
+#[cfg(test)]
+impl Tensors {
+    pub(super) fn stored(&self, name: &str) -> Option<&Stored> {
+        self.stored.get(name)
+    }
+}
+
+#[cfg(test)]
+impl Stored {
+    pub(super) fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The bytes; none of a type that is not read.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.contents
+            .as_ref()
+            .map_or(&[], |(_, bytes)| bytes.as_ref())
+    }
+}
+
 /// The tensors of one model's files, by name.
 #[derive(Debug)]
 pub(super) struct Tensors {
@@ -169,6 +190,11 @@ impl Tensors {
             path: path.to_path_buf(),
             stored,
         }
+    }
+
+    /// The file, or the folder of files.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether there is a tensor of this name.

@@ -230,4 +230,4 @@ fn type_name(kind: u32) -> Arc<str> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::dense) mod tests;

@@ -6,7 +6,7 @@ use super::*;
 
 /// Writes a GGUF file piece by piece.
 #[derive(Default)]
-struct Writer {
+pub(in crate::dense) struct Writer {
     settings: Vec<u8>,
     setting_count: u64,
     tensors: Vec<u8>,
@@ -14,13 +14,13 @@ struct Writer {
     data: Vec<u8>,
 }
 
-fn text(bytes: &mut Vec<u8>, text: &str) {
+pub(in crate::dense) fn text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u64).to_le_bytes());
     bytes.extend(text.as_bytes());
 }
 
 impl Writer {
-    fn setting(mut self, name: &str, kind: u32, value: &[u8]) -> Self {
+    pub(in crate::dense) fn setting(mut self, name: &str, kind: u32, value: &[u8]) -> Self {
         text(&mut self.settings, name);
         self.settings.extend(kind.to_le_bytes());
         self.settings.extend(value);
@@ -29,7 +29,13 @@ impl Writer {
     }
 
     /// `shape` is innermost first, as it is in the file.
-    fn tensor(mut self, name: &str, shape: &[u64], kind: u32, data: &[u8]) -> Self {
+    pub(in crate::dense) fn tensor(
+        mut self,
+        name: &str,
+        shape: &[u64],
+        kind: u32,
+        data: &[u8],
+    ) -> Self {
         text(&mut self.tensors, name);
         self.tensors
             .extend(u32::try_from(shape.len()).unwrap().to_le_bytes());
@@ -45,7 +51,7 @@ impl Writer {
         self
     }
 
-    fn finish(self, version: u32) -> Vec<u8> {
+    pub(in crate::dense) fn finish(self, version: u32) -> Vec<u8> {
         let mut bytes = b"GGUF".to_vec();
         bytes.extend(version.to_le_bytes());
         bytes.extend(self.tensor_count.to_le_bytes());
@@ -97,8 +103,8 @@ fn settings_and_tensors_are_read() {
         assert_eq!(settings.integers("numbers").unwrap(), Some(&[-3][..]));
         assert_eq!(settings.size("size").unwrap(), Some(7));
         assert_eq!(settings.float("eps").unwrap(), Some(0.5));
-        assert_eq!(settings.flag("flag").unwrap(), Some(true));
-        assert_eq!(settings.flag("none").unwrap(), None);
+        assert_eq!(settings.size("flag").unwrap(), Some(1));
+        assert_eq!(settings.size("none").unwrap(), None);
         let (storage, bytes) = file.tensors.get("norm", &[2]).unwrap();
         assert_eq!(
             (storage, bytes.as_ref()),

@@ -111,13 +111,6 @@ impl Settings {
         })
     }
 
-    pub(in crate::dense) fn flag(&self, name: &str) -> Result<Option<bool>> {
-        self.read(name, "true or false", |value| match value {
-            Value::Bool(truth) => Some(*truth),
-            _ => None,
-        })
-    }
-
     pub(in crate::dense) fn texts(&self, name: &str) -> Result<Option<&[String]>> {
         self.read(name, "a list of texts", |value| match value {
             Value::List(List::Texts(texts)) => Some(texts.as_slice()),
