@@ -180,3 +180,72 @@ macro_rules! blocks {
 blocks!(Bytes8);
 blocks!(Nibbles);
 blocks!(NibblesMin);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::activations::quantise;
+    use crate::matrix::{Format, Matrix, Packed, encode};
+    use crate::ops::numbers;
+
+    /// Both forms of the loop over a panel, for `M` rows from the second one on.
+    fn check<const M: usize>(cols: usize) {
+        let x = numbers((M + 1) * cols, 1);
+        let mut quantised = Activations::default();
+        quantised.resize(x.len() / BLOCK);
+        let Activations {
+            values,
+            scales,
+            sums,
+        } = &mut quantised;
+        quantise(&x, values, scales, sums);
+        let input = Input {
+            x: &x,
+            quantised: &quantised,
+            cols,
+        };
+        let weights = numbers(PANEL * cols, 2);
+        let matrix = |format| Matrix::new(format, PANEL, cols, &encode(format, &weights)).unwrap();
+        let formats = [
+            Format::F32,
+            Format::F16,
+            Format::Bf16,
+            Format::Q8_0,
+            Format::Q4_0,
+            Format::Q4_1,
+        ];
+        for format in formats {
+            let [fast, plain]: [[Lanes; M]; 2] = match &matrix(format).packed {
+                Packed::F32(p) => floats(p, &input),
+                Packed::F16(p) => floats(p, &input),
+                Packed::Bf16(p) => floats(p, &input),
+                Packed::Q8_0(p) => [Step::tile(p, &input, 1), plain::blocks(p, &input, 1)],
+                Packed::Q4_0(p) => [Step::tile(p, &input, 1), plain::blocks(p, &input, 1)],
+                Packed::Q4_1(p) => [Step::tile(p, &input, 1), plain::blocks(p, &input, 1)],
+            };
+            for (fast, plain) in fast.iter().flatten().zip(plain.iter().flatten()) {
+                // One rounding a step instead of two.
+                assert!(
+                    (fast - plain).abs() < 2e-5,
+                    "{format:?}, {M} rows: {fast}, {plain}"
+                );
+            }
+        }
+    }
+
+    fn floats<const M: usize, C: Column + Step>(panel: &[C], input: &Input<'_>) -> [[Lanes; M]; 2] {
+        let mut plain = [[0.0; PANEL]; M];
+        plain::columns(panel, &input.x[input.cols..], input.cols, &mut plain);
+        [C::tile(panel, input, 1), plain]
+    }
+
+    #[test]
+    fn both_forms_of_a_loop_agree() {
+        for cols in [BLOCK, 5 * BLOCK, 18 * BLOCK] {
+            check::<1>(cols);
+            check::<2>(cols);
+            check::<3>(cols);
+            check::<4>(cols);
+        }
+    }
+}
