@@ -8,11 +8,13 @@ use crate::Story;
 async fn run_without_weights(arguments: &[&str]) -> Result<(bool, String)> {
     let empty = std::env::temp_dir().join(format!("promenade-empty-{}", std::process::id()));
     std::fs::create_dir_all(&empty)?;
-    let output = Command::new(e2e::binary()?)
+    let output = Command::new(std::path::absolute(e2e::binary()?)?)
         .args(arguments)
+        .current_dir(&empty)
         .env("PROMENADE_CACHE", &empty)
         .output()
         .await?;
+    assert!(!empty.join("out.wav").exists(), "a file was left behind");
     let said = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
     Ok((output.status.success(), said))

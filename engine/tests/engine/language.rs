@@ -102,9 +102,15 @@ fn company_changes_no_answer() {
         };
         ask(text, sampling)
     };
-    let alone: Vec<_> = questions.iter().map(|question| heard(ask(question)).0).collect();
+    let alone: Vec<_> = questions
+        .iter()
+        .map(|question| heard(ask(question)).0)
+        .collect();
     let requests: Vec<_> = questions.iter().map(ask).collect();
-    let together: Vec<_> = requests.into_iter().map(|request| heard(request).0).collect();
+    let together: Vec<_> = requests
+        .into_iter()
+        .map(|request| heard(request).0)
+        .collect();
     assert_eq!(alone, together);
     assert_eq!(alone[0], ANSWER);
 }
@@ -119,7 +125,10 @@ fn a_conversation_that_is_too_long_is_refused_by_number() {
     let error = engine().submit(Job { model, options }).err().unwrap();
     assert_eq!(error.kind(), Kind::Invalid);
     let message = error.to_string();
-    assert!(message.ends_with("tokens long, accepted: up to 8191"), "{message}");
+    assert!(
+        message.ends_with("tokens long, accepted: up to 8191"),
+        "{message}"
+    );
 }
 
 #[test]

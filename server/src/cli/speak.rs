@@ -70,12 +70,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "there is nothing to say: the text has no letter or digit",
         ));
     }
-    let mut sink = Sink::open(&args.output)?;
     let config = Config {
         models: vec![args.model.clone()],
         ..Config::default()
     };
     let engine = Engine::start(server::engine_config(&config)?)?;
+    // Not before: without weights no file is left behind.
+    let mut sink = Sink::open(&args.output)?;
     let figures = speak(&engine, args, text, &mut sink);
     engine.shutdown();
     let figures = figures?;
