@@ -94,8 +94,10 @@ test-voice:
 
 # Figures, not tests: nothing here fails because a machine is slow.
 bench: deps-test build weights
-	$(call say,engine: hop and chunk)
-	cargo bench --locked -p graph -p runtime -p engine
+	$(call say,runtime: hops, loops, walks, streams, set-up)
+	$(PROMENADE) bench runtime
+	$(call say,engine and kernels: chunks, and a language model of random weights)
+	cargo bench --locked -p graph -p runtime -p engine -p kernels
 	$(call say,voice against ONNX Runtime on the same weights)
 	tests/compare/voice_vs_onnxruntime.py || echo '(above its bar)'
 	$(call say,server: listeners at once)
