@@ -26,7 +26,8 @@ help:
 	@echo 'make bench   the figures of the README, measured here'
 	@echo 'variables:   LISTEN=ADDR:PORT  MODEL=toy|path/to/voice.onnx  PROMENADE_CACHE=DIR  CARGO_TARGET_DIR=DIR'
 
-demo: deps-demo page build weights
+# The toy needs no weights.
+demo: deps-demo page build $(if $(filter toy,$(MODEL)),,weights)
 	$(call say,serving http://$(LISTEN)/ - open it in a browser; Ctrl-C ends it)
 	$(PROMENADE) serve $(MODEL) --listen $(LISTEN)
 
