@@ -93,9 +93,13 @@ struct Page {
 }
 
 impl Pool {
-    /// A pool of free pages.
+    /// A pool of free pages, of one token at least each.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let config = Config {
+            page_tokens: config.page_tokens.max(1),
+            ..config
+        };
         let count = PageId::try_from(config.pages).unwrap_or(PageId::MAX);
         let pages = Pages {
             list: (0..count).map(|_| Page::default()).collect(),

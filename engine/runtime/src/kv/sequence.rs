@@ -28,8 +28,10 @@ pub struct Sequence {
     tokens: Vec<u32>,
     /// The serial numbers of full pages that were computed, in order.
     chain: Vec<u64>,
-    /// Tokens from the start whose pages were given back.
+    /// Pages from the start that were given back.
     gone: usize,
+    /// The window that they were given back behind; 0 where none was.
+    window: usize,
 }
 
 /// What is to be done before new tokens are written.
@@ -50,6 +52,7 @@ impl Sequence {
             tokens: Vec::new(),
             chain: Vec::new(),
             gone: 0,
+            window: 0,
         }
     }
 
@@ -152,23 +155,30 @@ impl Sequence {
         }
     }
 
-    /// Goes back to the first `position` tokens; the pages of the others are given back.
-    pub fn rollback(&mut self, position: usize) {
+    /// Goes back to the first `position` tokens; the pages of the others are given back. Where
+    /// pages that the next token looks at were given back behind a window, it goes back to the
+    /// beginning, as they must be computed again. Returns how many tokens it has then.
+    pub fn rollback(&mut self, position: usize) -> usize {
         let size = self.pool.config().page_tokens;
         if position >= self.len() {
-            return;
+            return self.len();
         }
+        let seen = (position + 1).saturating_sub(self.window) / size;
+        let position = if seen < self.gone { 0 } else { position };
         self.tokens.truncate(position);
         self.chain.truncate(position / size);
         let keep = position.div_ceil(size);
+        self.gone = self.gone.min(keep);
         let gone = self.pages.drain(keep..).filter(|&page| page != GONE);
         self.pool.release(gone);
+        position
     }
 
     /// Gives back the pages whose tokens all lie `window` or more before the next one.
     pub fn slide(&mut self, window: usize) {
         let size = self.pool.config().page_tokens;
         let behind = (self.len() + 1).saturating_sub(window) / size;
+        self.window = window;
         for page in self.pages.iter_mut().take(behind).skip(self.gone) {
             self.pool.release([std::mem::replace(page, GONE)]);
         }
@@ -187,6 +197,7 @@ impl Sequence {
             tokens: self.tokens.clone(),
             chain: self.chain.clone(),
             gone: self.gone,
+            window: self.window,
         }
     }
 

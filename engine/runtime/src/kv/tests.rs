@@ -155,6 +155,34 @@ proptest! {
         drop(sequence);
         prop_assert_eq!(pool.available(), 64);
     }
+
+    #[test]
+    fn going_back_behind_a_window_leaves_all_pages_that_are_looked_at(
+        turns in vec((1..7_usize, 0..30_usize), 1..20), window in 1..9_usize,
+    ) {
+        let pool = Pool::new(Config { pages: 64, page_tokens: SIZE, ..Config::default() });
+        let mut sequence = pool.open();
+        for (length, back) in turns {
+            sequence.append(&vec![1; length]).unwrap();
+            sequence.slide(window);
+            let before = sequence.len();
+            let position = before.saturating_sub(back);
+            let reached = sequence.rollback(position);
+            prop_assert!(reached == position || reached == 0 && position < before);
+            prop_assert_eq!(sequence.len(), reached);
+            sequence.append(&[2]).unwrap();
+            let first = sequence.len().saturating_sub(window);
+            for position in first..sequence.len() {
+                prop_assert_ne!(sequence.pages()[position / SIZE], GONE);
+            }
+            sequence.slide(window);
+            let held = sequence.pages().iter().filter(|&&page| page != GONE).count();
+            prop_assert!(held <= window / SIZE + 2);
+            prop_assert_eq!(pool.stats().in_use, held);
+        }
+        drop(sequence);
+        prop_assert_eq!(pool.available(), 64);
+    }
 }
 
 /// Chooses tokens by all that came before, which it reads through its pages: one wrong page or
@@ -520,4 +548,15 @@ fn a_thousand_who_leave_leave_nothing() {
         snapshot.steps_after_cancel,
         snapshot.requests.cancelled
     );
+}
+
+#[test]
+fn a_page_has_room_for_a_token() {
+    let pool = Pool::new(Config {
+        page_tokens: 0,
+        ..Config::default()
+    });
+    let mut sequence = pool.open();
+    assert!(sequence.append(&[1, 2]).is_ok());
+    assert_eq!((sequence.pages().len(), pool.config().page_tokens), (2, 1));
 }
