@@ -31,6 +31,10 @@ pub(crate) struct Turn {
     pub(crate) finish: Option<Finish>,
     /// The node is not finished: see [`Member::again`].
     pub(crate) again: bool,
+    /// It waits for what others hold: see [`Member::wait`].
+    pub(crate) waits: bool,
+    /// It waited in the step before.
+    pub(crate) waited: bool,
 }
 
 impl Turn {
@@ -47,7 +51,7 @@ impl Turn {
         self.failure = None;
         self.tokens = Tokens::default();
         self.finish = None;
-        self.again = false;
+        (self.again, self.waits, self.waited) = (false, false, false);
     }
 
     /// Drops what was put and stopped, as if the step had not been made.
@@ -56,6 +60,8 @@ impl Turn {
             .iter_mut()
             .for_each(|output| *output = Payloads::Signal);
         self.stops.clear();
+        self.tokens = Tokens::default();
+        (self.finish, self.again, self.waits) = (None, false, false);
     }
 
     /// The first output that carries a number that is not finite.
@@ -162,6 +168,12 @@ impl Member<'_> {
     /// is cut so that others get their turns.
     pub fn again(&mut self) {
         self.turn.again = true;
+    }
+
+    /// As [`again`](Self::again), but not before another request has ended or has come to wait
+    /// itself: for what others hold, such as pages. Such a step does not count as one.
+    pub fn wait(&mut self) {
+        (self.turn.again, self.turn.waits) = (true, true);
     }
 
     /// The walk that the member is in: those of one step differ where

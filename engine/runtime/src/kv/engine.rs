@@ -87,6 +87,8 @@ struct Session {
     over: bool,
     /// A step has taken the inputs and was not enough.
     taken: bool,
+    /// It has had room for its first token, and its prompt is counted.
+    has_begun: bool,
 }
 
 /// What one member does in a step.
@@ -122,32 +124,44 @@ impl<M: Causal> Engine<M> {
         };
         let session = member.state::<Session>()?;
         if session.taken || session.over {
-            // It may have given its pages back meanwhile.
-            session.sequence.adopt(&session.tokens);
             return Ok(());
         }
         session.taken = true;
         if is_answer {
             return Ok(());
         }
-        let is_first = session.tokens.is_empty();
         session.tokens.extend(read);
         if session.tokens.is_empty() {
             return Err(Cause::Failed("there is no token to begin with".into()));
         }
         session.sampler.read(&session.tokens);
-        if is_first {
+        Ok(())
+    }
+
+    /// What a member has to compute in this step and later; none where its answer is over, or
+    /// there is no room for it yet. Whoever begins takes over what others have computed.
+    fn waiting(&self, member: &mut Member<'_>) -> Option<usize> {
+        let session = member.state::<Session>().ok()?;
+        if session.over {
+            return None;
+        }
+        if session.sequence.is_empty() {
+            if !self.may_begin(session) {
+                return None;
+            }
             session.sequence.adopt(&session.tokens);
         }
-        let spent = Tokens {
-            prompt: session.tokens.len() as u64,
-            cached: session.sequence.len() as u64,
-            completion: 0,
-        };
-        if is_first {
+        let waiting = session.tokens.len() - session.sequence.len();
+        if !session.has_begun {
+            session.has_begun = true;
+            let spent = Tokens {
+                prompt: session.tokens.len() as u64,
+                cached: session.sequence.len() as u64,
+                completion: 0,
+            };
             member.spent(spent);
         }
-        Ok(())
+        Some(waiting)
     }
 
     /// Divides the token budget: each answer has its token, then prompts share the rest in the
@@ -156,11 +170,7 @@ impl<M: Causal> Engine<M> {
         let mut left = self.pool.config().token_budget.max(1);
         let waiting: Vec<Option<usize>> = batch
             .iter_mut()
-            .map(|member| {
-                let session = member.state::<Session>().ok()?;
-                let may_run = !session.over && self.may_begin(session);
-                may_run.then(|| session.tokens.len() - session.sequence.len())
-            })
+            .map(|member| self.waiting(member))
             .collect();
         let mut shares = vec![None; batch.len()];
         let answers = waiting.iter().map(|waiting| *waiting == Some(1));
@@ -214,7 +224,7 @@ impl<M: Causal> Engine<M> {
                         let problem = format!("{error}, and this request alone has had {own}");
                         member.fail(Cause::Failed(problem));
                     } else {
-                        member.again();
+                        member.wait();
                     }
                 }
             }
@@ -327,6 +337,7 @@ impl<M: Causal> Submodule for Engine<M> {
             chosen: 0,
             over: false,
             taken: false,
+            has_begun: false,
         }))
     }
 
@@ -344,7 +355,7 @@ impl<M: Causal> Submodule for Engine<M> {
                 match member.state::<Session>() {
                     // Its answer ended with the walk before.
                     Ok(session) if session.over => Self::end(member),
-                    _ => member.again(),
+                    _ => member.wait(),
                 }
             }
         }

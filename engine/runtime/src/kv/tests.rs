@@ -560,3 +560,55 @@ fn a_page_has_room_for_a_token() {
     assert!(sequence.append(&[1, 2]).is_ok());
     assert_eq!((sequence.pages().len(), pool.config().page_tokens), (2, 1));
 }
+
+#[test]
+fn who_waits_for_pages_takes_no_steps_and_is_served_when_they_are_given_back() {
+    let model = Writer::new(config(12));
+    let pool = model.pool.clone();
+    let limits = crate::Limits {
+        // The listener who does not read stops its walk after the first two tokens.
+        outputs: 2,
+        steps: 60,
+        ..crate::Limits::default()
+    };
+    let config = crate::Config {
+        limits,
+        ..crate::Config::default()
+    };
+    let cost = Duration::from_millis(1);
+    let mut simulation = Simulation::new(vec![Arc::new(model)], config, cost, 5).unwrap();
+    let holds = ask("0123456789abcdefghijklmno", 1, 6);
+    let (_a, mut holder) = simulation.submit(0, holds.clone()).unwrap();
+    simulation.pass(Duration::from_millis(20));
+    let waits = ask("ponmlkjihgfedcba9876543210", 2, 5);
+    let (_b, mut waiter) = simulation.submit(0, waits.clone()).unwrap();
+    simulation.pass(Duration::from_secs(10));
+    let steps: u64 = simulation
+        .snapshot()
+        .nodes
+        .iter()
+        .map(|node| node.steps)
+        .sum();
+    assert!(
+        steps < 20,
+        "{steps} steps while one waits and one does not read"
+    );
+    assert!(heard(&mut waiter).1.is_none());
+    let mut tokens = Vec::new();
+    for _ in 0..20 {
+        tokens.extend(heard(&mut holder).0);
+        simulation.pass(Duration::from_millis(5));
+    }
+    assert_eq!(tokens, right(&holds));
+    let mut tokens = Vec::new();
+    let mut ended = None;
+    for _ in 0..20 {
+        let (more, end) = heard(&mut waiter);
+        tokens.extend(more);
+        ended = ended.or(end);
+        simulation.pass(Duration::from_millis(5));
+    }
+    assert_eq!(tokens, right(&waits));
+    assert_eq!(ended.unwrap().error, None);
+    assert_eq!(pool.stats().in_use, 0);
+}

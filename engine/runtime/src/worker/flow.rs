@@ -279,7 +279,8 @@ impl Local {
         let run = &here.runs[active.run];
         let walk = run.walk().id();
         desk.ready.clear();
-        let parked = here.parked.iter().map(|(node, _)| *node);
+        let parked = here.parked.iter().filter(|(_, turn)| !turn.waits);
+        let parked = parked.map(|(node, _)| *node);
         let ready = run.ready_nodes().chain(parked);
         desk.ready
             .extend(ready.filter(|node| !here.queued.contains(node)));

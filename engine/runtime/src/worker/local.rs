@@ -166,6 +166,20 @@ impl Local {
     /// The requester fed something in or made room.
     pub(super) fn rung(&mut self, desk: &mut Desk<'_>) {
         self.shared.answered(desk.worker);
+        self.look_at_all(desk);
+    }
+
+    /// Whether any of its nodes waits for what others hold.
+    pub(super) fn waits(&self) -> bool {
+        let parked = self
+            .partitions
+            .iter()
+            .flatten()
+            .flat_map(|here| &here.parked);
+        parked.into_iter().any(|(_, turn)| turn.waits)
+    }
+
+    pub(super) fn look_at_all(&mut self, desk: &mut Desk<'_>) {
         for (index, _) in self
             .partitions
             .iter()

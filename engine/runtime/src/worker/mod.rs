@@ -193,7 +193,7 @@ impl Worker {
         let request = command.request();
         match command {
             Command::Open(opening) => self.open(now, *opening),
-            Command::Close { .. } => self.close(request),
+            Command::Close { .. } => self.close(now, request),
             Command::Start {
                 partition, pass, ..
             } => {
@@ -334,6 +334,16 @@ impl Worker {
         self.spare = members;
     }
 
+    /// Something was given back: all that wait look again, but for the one that gave it.
+    fn stir(&mut self, now: Time, giver: Option<usize>) {
+        for slot in (0..self.locals.len()).filter(|&slot| Some(slot) != giver) {
+            let local = self.locals.get(slot).and_then(Option::as_ref);
+            if local.is_some_and(|local| local.waits()) {
+                self.with_slot(now, slot, Local::stir);
+            }
+        }
+    }
+
     /// Counts what is held, for whoever asks from another thread.
     pub(crate) fn publish(&self) {
         let mut gauges = WorkerGauges {
@@ -363,13 +373,13 @@ impl Worker {
         self.slots.insert(request, slot);
     }
 
-    fn close(&mut self, request: RequestId) {
+    fn close(&mut self, now: Time, request: RequestId) {
         let slot = self.slots.get(&request).copied();
         let local = slot.and_then(|slot| self.locals.get_mut(slot)?.as_mut());
         match (slot, local) {
             // In a step: it goes when the step is over.
             (Some(_), Some(local)) if local.in_step > 0 => local.life = Life::Closing,
-            (Some(slot), Some(_)) => self.drop_local(slot),
+            (Some(slot), Some(_)) => self.drop_local(now, slot),
             _ => self.outbox.push_back(Outbound::Report(Report::Closed {
                 request,
                 usage: Usage::default(),
@@ -378,7 +388,7 @@ impl Worker {
     }
 
     /// Everything of a request goes.
-    fn drop_local(&mut self, slot: usize) {
+    fn drop_local(&mut self, now: Time, slot: usize) {
         let Some(local) = self.locals.get_mut(slot).and_then(Option::take) else {
             return;
         };
@@ -396,6 +406,7 @@ impl Worker {
         }
         self.outbox
             .push_back(Outbound::Report(Report::Closed { request, usage }));
+        self.stir(now, None);
     }
 
     fn with(&mut self, now: Time, request: RequestId, act: impl FnOnce(&mut Local, &mut Desk<'_>)) {

@@ -159,7 +159,7 @@ impl Worker {
         };
         local.in_step -= 1;
         local.unqueue(seat);
-        local.usage.steps += 1;
+        local.usage.steps += u64::from(!seated.turn.waits);
         local.usage.first_step_at.get_or_insert(start);
         local.usage.last_step_at = Some(now);
         local.usage.busy += now.since(start) / batch.size;
@@ -175,7 +175,7 @@ impl Worker {
         }
         if local.life == Life::Closing {
             if local.in_step == 0 {
-                self.drop_local(seat.slot);
+                self.drop_local(now, seat.slot);
             }
             return;
         }
@@ -187,6 +187,7 @@ impl Worker {
             })
         });
         let turn = &mut seated.turn;
+        let has_come_to_wait = turn.waits && !turn.waited;
         if failure.is_none() {
             local.usage.tokens.add(turn.tokens);
             local.usage.finish = turn.finish.or(local.usage.finish);
@@ -206,6 +207,9 @@ impl Worker {
             }
         });
         self.record_audio(group, seat, &seated.turn, heard);
+        if has_come_to_wait {
+            self.stir(now, Some(seat.slot));
+        }
     }
 
     /// What a step emitted: how far ahead of its listener it was, and what an item has become.

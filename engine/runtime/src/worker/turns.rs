@@ -44,11 +44,21 @@ impl Local {
     pub(super) fn park(&mut self, seat: Seat, turn: &mut Turn, desk: &mut Desk<'_>) {
         let mut turn = std::mem::take(turn);
         // Both are counted already.
-        (turn.tokens, turn.again) = (Tokens::default(), false);
+        (turn.tokens, turn.again, turn.waited) = (Tokens::default(), false, turn.waits);
         if let Some(here) = self.here(seat.partition) {
             here.parked.push((seat.node, turn));
         }
         self.touch(seat.partition, desk);
+    }
+
+    /// Others have given something back: nodes that wait for it look again.
+    pub(super) fn stir(&mut self, desk: &mut Desk<'_>) {
+        for here in self.partitions.iter_mut().flatten() {
+            for (_, turn) in &mut here.parked {
+                turn.waits = false;
+            }
+        }
+        self.look_at_all(desk);
     }
 
     /// The node is queued no more.
