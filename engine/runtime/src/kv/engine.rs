@@ -117,19 +117,16 @@ impl<M: Causal> Engine<M> {
 
     /// Takes what came in, where that has not been done in an earlier step.
     fn take(&self, member: &mut Member<'_>) -> Result<(), Cause> {
-        let is_answer = member.is_in_loop(Self::LOOP);
-        let read = match is_answer {
-            true => Vec::new(),
-            false => token_ids(member.input("tokens"), self.model.vocabulary())?,
-        };
         let session = member.state::<Session>()?;
         if session.taken || session.over {
             return Ok(());
         }
         session.taken = true;
-        if is_answer {
+        if member.is_in_loop(Self::LOOP) {
             return Ok(());
         }
+        let read = token_ids(member.input("tokens"), self.model.vocabulary())?;
+        let session = member.state::<Session>()?;
         session.tokens.extend(read);
         if session.tokens.is_empty() {
             return Err(Cause::Failed("there is no token to begin with".into()));

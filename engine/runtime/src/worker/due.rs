@@ -33,8 +33,11 @@ use std::time::Duration;
 
 use graph::{ConnectionId, PartitionId, stream::Time};
 
-use super::{Seat, groups::Group, local::Local, scheduler::Due, streams::Origin};
-use crate::{Scheduling, Timing, cost::CostModel};
+use super::{Seat, groups::Group, local::Local, scheduler::Due};
+use crate::{
+    Scheduling, Timing,
+    cost::{CostModel, Place},
+};
 
 /// By how much a listener who has run dry counts as late at most.
 const LATEST: Duration = Duration::from_millis(200);
@@ -60,7 +63,7 @@ impl Local {
         if self.info.options.timing == Timing::Background {
             return nanos(since) + signed(rules.background);
         }
-        let way = self.routes.of(group.walk.id(), seat.node);
+        let way = self.routes.of(seat.walk, seat.node);
         let (deadline, latest) = match (self.info.options.timing, way) {
             (Timing::Within(time), _) => (nanos(self.opened) + signed(time), signed(LATEST)),
             (_, None) => return nanos(since) + signed(rules.text),
@@ -80,14 +83,14 @@ impl Local {
         };
         let mut due = deadline - signed(view.costs.step(group.place, 1, self.length(seat)));
         for stage in way.unwrap_or_default() {
-            let place = crate::cost::Place {
+            let place = Place {
                 model: self.model,
                 walk: stage.walk,
                 node: stage.node,
             };
             due -= signed(view.costs.any_step(place));
             if let Some(edge) = stage.by {
-                let waiting = i64::try_from(self.waiting(seat.partition, edge)).unwrap_or(i64::MAX);
+                let waiting = i64::try_from(self.waiting(edge)).unwrap_or(i64::MAX);
                 let each = signed(view.costs.item_audio(self.model, edge));
                 due = due.saturating_add(each.saturating_mul(waiting));
             }
@@ -111,25 +114,22 @@ impl Local {
     }
 
     /// Items on a streaming edge that have not gone through its consumer.
-    fn waiting(&self, from: PartitionId, edge: ConnectionId) -> usize {
+    fn waiting(&self, edge: ConnectionId) -> usize {
         let part = |id: PartitionId| self.partitions.get(id.index()).and_then(Option::as_ref);
         let Some(spec) = self.graph.connection(edge) else {
             return 0;
         };
-        let find = |outgoing: &&super::streams::Outgoing| outgoing.connection == edge;
-        let outgoing = part(spec.from())
-            .or_else(|| part(from))
-            .and_then(|here| here.outgoing.iter().find(find));
+        let outgoing = part(spec.from()).and_then(|here| {
+            let mut outgoing = here.outgoing.iter();
+            outgoing.find(|outgoing| outgoing.connection == edge)
+        });
         let backlog = outgoing.map_or(0, |outgoing| outgoing.backlog.len());
         if let Some(here) = part(spec.to()) {
             let incoming = here
                 .incoming
                 .iter()
                 .find(|incoming| incoming.connection == edge);
-            let buffered = incoming.map_or(0, |incoming| match incoming.from {
-                Origin::Lane(_) => 0,
-                Origin::Here(_) | Origin::There { .. } => incoming.buffer.unanswered(),
-            });
+            let buffered = incoming.map_or(0, |incoming| incoming.buffer.unanswered());
             let taken = here
                 .chunks
                 .iter()

@@ -132,10 +132,9 @@ impl Worker {
         let Some(stats) = board.nodes.get_mut(group.seat) else {
             return;
         };
-        let busy = now.since(batch.start);
         stats.steps += 1;
-        stats.busy += busy;
-        stats.step_us.record_time(busy);
+        stats.busy += took;
+        stats.step_us.record_time(took);
         stats.batch.record(batch.members.len() as u64);
         for seated in &batch.members {
             stats.members += 1;
