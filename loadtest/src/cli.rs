@@ -22,6 +22,8 @@ pub enum Command {
     Tts(Box<TtsArgs>),
     /// Measure what the server itself adds to a first chunk while many streams are open
     Overhead(Box<OverheadArgs>),
+    /// Talk with a server by voice and measure how long it takes to answer
+    Chat(Box<ChatArgs>),
 }
 
 /// The load test. Every option may also stand in a scenario's file, in the same words.
@@ -225,6 +227,59 @@ pub struct OverheadArgs {
     /// A generator later than this at p99 makes the run not count, in milliseconds
     #[arg(long, default_value_t = 20.0, value_name = "MS")]
     pub max_late: f64,
+    /// Write all figures as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+}
+
+/// Conversations by voice over `GET /v1/realtime`.
+#[derive(Clone, Debug, Args)]
+pub struct ChatArgs {
+    /// The server, such as <http://127.0.0.1:8080> (plain HTTP; no TLS)
+    #[arg(long)]
+    pub url: String,
+    /// The model to talk with
+    #[arg(long, default_value = "gpt-realtime")]
+    pub model: String,
+    /// The model that speaks the user's part beforehand
+    #[arg(long, default_value = "tts-1")]
+    pub speech_model: String,
+    /// WAV files to say instead, 16 bit, 24 kHz, mono
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub audio: Vec<String>,
+    /// Bearer token
+    #[arg(long)]
+    pub key: Option<String>,
+    /// Users who talk at once
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub users: usize,
+    /// Turns of each of them
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub turns: usize,
+    /// The most tokens of one answer
+    #[arg(long, default_value_t = 48, value_name = "N")]
+    pub max_tokens: u32,
+    /// What the assistant is told; the server's own words where none are given
+    #[arg(long, value_name = "TEXT")]
+    pub instructions: Option<String>,
+    /// How ends of turns are found: `server_vad` or `semantic_vad`
+    #[arg(long, value_name = "TYPE")]
+    pub turn_detection: Option<String>,
+    /// Hear every answer out before speaking again
+    #[arg(long)]
+    pub listen: bool,
+    /// Speak into the answer so many seconds after its first audio
+    #[arg(long, value_name = "S")]
+    pub interrupt_after: Option<f64>,
+    /// Seconds allowed from the end of an utterance to the end of its answer
+    #[arg(long, default_value_t = 30.0, value_name = "S")]
+    pub timeout: f64,
+    /// The median time to first audio must not be over this many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub p50: Option<f64>,
+    /// The time to first audio at p95 must not be over this many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub p95: Option<f64>,
     /// Write all figures as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,

@@ -12,11 +12,12 @@
 //! without the reasons why they might not count.
 //!
 //! [`tts`] is the load test, [`capacity`] its search for the largest number of listeners,
-//! [`overhead`] the measurement of the server's own share. The figures are defined in the
+//! [`overhead`] the measurement of the server's own share, [`chat`] a conversation by voice. The figures are defined in the
 //! `README.md` beside this crate.
 
 pub mod arrivals;
 pub mod capacity;
+pub mod chat;
 pub mod cli;
 pub mod clock;
 pub mod door;

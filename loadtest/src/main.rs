@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use loadtest::cli::{Cli, Command};
 use loadtest::report::Verdict;
-use loadtest::{overhead, tts};
+use loadtest::{chat, overhead, tts};
 
 fn main() -> ExitCode {
     match run() {
@@ -36,5 +36,6 @@ fn run() -> Result<Verdict> {
     match cli.command {
         Command::Tts(args) => runtime.block_on(tts::run(*args, &mut out, &mut log)),
         Command::Overhead(args) => runtime.block_on(overhead::run(*args, &mut out, &mut log)),
+        Command::Chat(args) => runtime.block_on(chat::run(*args, &mut out, &mut log)),
     }
 }

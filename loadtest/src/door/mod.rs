@@ -127,7 +127,7 @@ impl Door {
 }
 
 /// A connection that sends at once what it is given.
-async fn connect(target: &Target) -> Result<TcpStream, Failure> {
+pub(crate) async fn connect(target: &Target) -> Result<TcpStream, Failure> {
     let failed = |error: std::io::Error| Failure::Connect(error.to_string());
     let stream = TcpStream::connect(target.address).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
