@@ -9,7 +9,9 @@ use std::{
 
 use futures_core::Stream;
 use graph::Modality;
-pub use runtime::{Accepted, FeedError, Finish, Options, RequestId, Time, Tokens, Value, WordMark};
+pub use runtime::{
+    Accepted, FeedError, Finish, Options, RequestId, Sound, Time, Timing, Tokens, Value, WordMark,
+};
 use runtime::{Emitted, End, Event, Payload};
 
 use crate::Error;

@@ -37,8 +37,8 @@ pub use error::{Error, Kind, Result};
 pub use graph;
 pub use graph::Graph;
 pub use handle::{
-    Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Time,
-    Tokens, Usage, Value, WordMark,
+    Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Sound,
+    Time, Timing, Tokens, Usage, Value, WordMark,
 };
 pub use models::{dense, toy, vits, weights};
 /// Why a request was refused or ended early, for who has to tell the fields apart.

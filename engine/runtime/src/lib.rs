@@ -151,7 +151,7 @@ pub use metrics::{
     BATCH_BOUNDS, Histogram, NodeStats, RequestCounts, Snapshot, TIME_BOUNDS_US, WorkerGauges,
 };
 pub use model::{Input, Model, Next, Progress, Source};
-pub use options::{Options, Timing, Value};
+pub use options::{Options, Sound, Timing, Value};
 pub use payload::{Payload, WordMark};
 pub use placement::{MAX_WORKERS, Placement, WorkerId};
 pub use request::{Admitted, RequestId, RequestInfo};

@@ -1,6 +1,6 @@
 //! What a request may ask of a model, and the checks that every model shares.
 
-use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use crate::{Error, Message, Result, Sampling, Tool};
 
@@ -18,6 +18,8 @@ pub struct Options {
     pub messages: Vec<Message>,
     /// The tools that a language model may call.
     pub tools: Vec<Tool>,
+    /// A recording, for models that hear one as a whole.
+    pub audio: Option<Sound>,
     /// How a language model's tokens are chosen.
     pub sampling: Sampling,
     /// How urgent its outputs are.
@@ -34,10 +36,26 @@ impl Default for Options {
             seed: None,
             messages: Vec::new(),
             tools: Vec::new(),
+            audio: None,
             sampling: Sampling::default(),
             timing: Timing::default(),
             extra: BTreeMap::new(),
         }
+    }
+}
+
+/// A recording.
+#[derive(Clone, PartialEq)]
+pub struct Sound {
+    /// Mono samples from -1 to 1.
+    pub samples: Arc<[f32]>,
+    /// Samples per second.
+    pub rate: u32,
+}
+
+impl fmt::Debug for Sound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} samples at {} Hz", self.samples.len(), self.rate)
     }
 }
 

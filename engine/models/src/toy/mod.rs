@@ -137,6 +137,7 @@ fn info(config: &Config) -> ModelInfo {
         converses: false,
         inputs: vec![Modality::Text],
         outputs: vec![Modality::Audio, Modality::Text],
+        hears: None,
         sample_rate: Some(SAMPLE_RATE),
         voices: VOICES
             .into_iter()

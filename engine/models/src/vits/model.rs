@@ -290,6 +290,7 @@ fn info(voice: &Voice, config: &Config, files: &Files, voices: &[(String, i32)])
         converses: false,
         inputs: vec![Modality::Text],
         outputs: vec![Modality::Audio, Modality::Text],
+        hears: None,
         sample_rate: Some(voice.config.sample_rate),
         voices: voices.iter().map(one).collect(),
         default_voice: voices.first().map(|(name, _)| name.clone()),

@@ -55,6 +55,7 @@ impl Scripted {
             converses: false,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            hears: None,
             sample_rate: Some(RATE),
             voices: Vec::new(),
             default_voice: None,
