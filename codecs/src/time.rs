@@ -23,6 +23,8 @@ impl SampleRate {
     /// The highest rate that is accepted; studio gear ends here.
     pub const MAX_HZ: u32 = 384_000;
 
+    /// 8 kHz, the rate of telephones.
+    pub const HZ_8000: Self = Self::constant(8_000);
     /// 16 kHz: what speech recognisers take.
     pub const HZ_16000: Self = Self::constant(16_000);
     /// 22.05 kHz: what many speech synthesisers give.

@@ -4,6 +4,7 @@ mod encoder;
 mod filter;
 mod flac;
 mod format;
+pub mod g711;
 mod mp3;
 mod ogg_opus;
 pub mod pcm;

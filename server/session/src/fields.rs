@@ -94,6 +94,18 @@ impl Fields {
             .transpose()
     }
 
+    /// Takes out an object as it is.
+    ///
+    /// # Errors
+    /// `invalid_type` for anything else.
+    pub fn object_value(&mut self, name: &'static str) -> Result<Option<Value>, Fault> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(value @ Value::Object(_)) => Ok(Some(value)),
+            Some(other) => Err(wrong_type(self.at(name), "an object", &other)),
+        }
+    }
+
     /// Takes out a list of at most `max` values.
     ///
     /// # Errors
@@ -204,9 +216,9 @@ impl Fields {
             Some(Value::String(text)) => Ok(Some(text)),
             Some(Value::Object(mut object)) => match object.remove("id") {
                 Some(Value::String(id)) => Ok(Some(id)),
-                _ => Err(wrong_type(name, EXPECTED, &Value::Object(object))),
+                _ => Err(wrong_type(self.at(name), EXPECTED, &Value::Object(object))),
             },
-            Some(other) => Err(wrong_type(name, EXPECTED, &other)),
+            Some(other) => Err(wrong_type(self.at(name), EXPECTED, &other)),
         }
     }
 
@@ -293,6 +305,35 @@ impl Fields {
     /// Takes a field out, whatever it is. Absent and `null` are `None`.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         self.map.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether a field is there and `null`; takes it out then.
+    pub fn clears(&mut self, name: &str) -> bool {
+        let is_null = self.map.get(name).is_some_and(Value::is_null);
+        if is_null {
+            self.map.remove(name);
+        }
+        is_null
+    }
+
+    /// That nothing is left over.
+    ///
+    /// # Errors
+    /// `unknown_parameter` for the first field that nobody took, with the nearest of `known`.
+    pub fn finish(&self, known: &[&str]) -> Result<(), Fault> {
+        let Some(name) = self.map.keys().next() else {
+            return Ok(());
+        };
+        let shown = near::quoted(name);
+        let path = match self.path.as_str() {
+            "" => printable(name),
+            path => format!("{path}.{}", printable(name)),
+        };
+        let message = format!(
+            "Unknown parameter: '{path}'{}.",
+            near::hint(shown.trim_matches('\''), known.iter().copied())
+        );
+        Err(Fault::field(path, "unknown_parameter", message))
     }
 
     /// The names of what nobody took: at most 16, cut short, printable ASCII only.

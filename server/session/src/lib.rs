@@ -2,6 +2,7 @@
 //!
 //! - [`speech`]: the machine behind `WS /v1/audio/speech/stream`. One input goes in with the
 //!   time, then its commands and frames are drained until there are none.
+//! - [`realtime`]: the machine behind `GET /v1/realtime`, a spoken conversation.
 //! - [`Settings`], [`Catalog`] and [`text`]: what a client may ask of a voice, read the same way
 //!   at every door (this crate's WebSocket machine and the server's HTTP routes).
 //! - [`Fault`]: what was wrong with a request, in the words and codes of the wire.
@@ -13,6 +14,7 @@ pub mod catalog;
 mod fault;
 mod fields;
 pub mod near;
+pub mod realtime;
 mod settings;
 pub mod speech;
 pub mod text;
