@@ -20,10 +20,13 @@ pub(crate) fn catalog(models: &[engine::ModelInfo]) -> Catalog {
 
 /// What a model does.
 pub(crate) fn task(info: &engine::ModelInfo) -> Task {
-    if info.converses {
-        Task::Chat
-    } else {
-        Task::Speech
+    match (info.converses, info.hears) {
+        (true, _) => Task::Chat,
+        (false, None) => Task::Speech,
+        (false, Some(_)) if info.outputs.contains(&engine::graph::Modality::Text) => {
+            Task::Transcription
+        }
+        (false, Some(_)) => Task::Detection,
     }
 }
 

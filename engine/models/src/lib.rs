@@ -4,6 +4,7 @@ pub mod dense;
 pub mod text;
 pub mod vits;
 pub mod weights;
+pub mod whisper;
 
 pub mod toy;
 

@@ -7,10 +7,16 @@ use std::{path::Path, sync::Arc};
 
 use runtime::Model;
 
-use crate::{Error, Result, dense, toy, vits};
+use crate::{Error, Result, dense, toy, vits, whisper};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 4] = ["toy", "toy-chat", vits::DEFAULT_ID, dense::DEFAULT_ID];
+pub const IDS: [&str; 5] = [
+    "toy",
+    "toy-chat",
+    vits::DEFAULT_ID,
+    dense::DEFAULT_ID,
+    whisper::DEFAULT_ID,
+];
 
 /// Which model to load, and how it is set up.
 #[derive(Clone, Debug)]
@@ -24,6 +30,8 @@ pub enum ModelConfig {
     Voice(vits::Config),
     /// A dense language model.
     Language(dense::Config),
+    /// A Whisper recogniser.
+    Recogniser(whisper::Config),
 }
 
 impl Default for ModelConfig {
@@ -35,7 +43,7 @@ impl Default for ModelConfig {
 impl ModelConfig {
     /// The model of this id, set up as it is by default; or, for the path of a voice's `.onnx`
     /// file, that voice; or, for the path of a language model's `.gguf` file, or of a folder with
-    /// its `config.json`, that model.
+    /// the `config.json` of a language model or a recogniser, that model.
     ///
     /// # Errors
     /// [`Error::Unknown`] with the ids that there are.
@@ -50,6 +58,8 @@ impl ModelConfig {
                 cache: None,
             })),
             dense::DEFAULT_ID => Ok(Self::Language(dense::Config::default())),
+            whisper::DEFAULT_ID => Ok(Self::Recogniser(whisper::Config::default())),
+            path if is_recogniser(path) => Ok(Self::Recogniser(whisper::Config::at(path.into()))),
             path if is_language_model(path) => Ok(Self::Language(dense::Config::at(path.into()))),
             _ => Err(Error::Unknown {
                 id: id.to_owned(),
@@ -66,6 +76,7 @@ impl ModelConfig {
             Self::ToyChat(config) => &config.id,
             Self::Voice(config) => &config.id,
             Self::Language(config) => &config.id,
+            Self::Recogniser(config) => &config.id,
         }
     }
 
@@ -79,8 +90,20 @@ impl ModelConfig {
             Self::ToyChat(config) => Ok(Arc::new(toy::chat::Chat::new(config.clone())?)),
             Self::Voice(config) => Ok(Arc::new(vits::Vits::load(config, threads)?)),
             Self::Language(config) => Ok(Arc::new(dense::Language::load(config, threads)?)),
+            Self::Recogniser(config) => Ok(Arc::new(whisper::Whisper::load(config, threads)?)),
         }
     }
+}
+
+/// Whether a folder's configuration is of a recogniser: it names its kind, or has what only
+/// `CTranslate2`'s recognisers have.
+fn is_recogniser(path: &str) -> bool {
+    let text = std::fs::read_to_string(Path::new(path).join("config.json"));
+    let config: Option<serde_json::Value> =
+        text.ok().and_then(|text| serde_json::from_str(&text).ok());
+    config.is_some_and(|config| {
+        config["model_type"] == "whisper" || !config["suppress_ids_begin"].is_null()
+    })
 }
 
 fn is_language_model(path: &str) -> bool {

@@ -13,6 +13,7 @@ mod support;
 mod cancel;
 mod conversing;
 mod failures;
+mod hearing;
 mod language;
 mod limits;
 mod streaming;

@@ -36,6 +36,10 @@ pub enum Task {
     Speech,
     /// It continues a conversation.
     Chat,
+    /// It writes down what is said.
+    Transcription,
+    /// It tells whether somebody speaks, or has finished.
+    Detection,
 }
 
 impl Task {
@@ -45,6 +49,8 @@ impl Task {
         match self {
             Self::Speech => "speech",
             Self::Chat => "chat",
+            Self::Transcription => "transcription",
+            Self::Detection => "detection",
         }
     }
 
@@ -54,6 +60,8 @@ impl Task {
         match self {
             Self::Speech => &["/v1/audio/speech", "/v1/audio/speech/stream"],
             Self::Chat => &["/v1/chat/completions"],
+            // Heard at no door of their own: they serve conversations.
+            Self::Transcription | Self::Detection => &["/v1/realtime"],
         }
     }
 }
@@ -155,7 +163,9 @@ impl Catalog {
         let all = self.ids(task).collect::<Vec<_>>().join(", ");
         match task {
             Some(task) if all.is_empty() => format!("No model here is for {}.", task.name()),
-            Some(Task::Chat) => format!("Models for chat here: {all}."),
+            Some(task) if task != Task::Speech => {
+                format!("Models for {} here: {all}.", task.name())
+            }
             _ if self.speaking().is_none() => format!("Models here: {all}."),
             _ => format!(
                 "Models here: {all}; {} lead to the first for speech.",

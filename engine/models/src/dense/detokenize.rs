@@ -55,14 +55,14 @@ impl Decoder {
 
 /// Texts that end an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stops {
+pub(crate) struct Stops {
     /// Not empty, the longest first.
     texts: Vec<String>,
 }
 
 impl Stops {
     /// Empty texts are left out: they would end every answer before it begins.
-    pub(super) fn new(texts: &[String]) -> Self {
+    pub(crate) fn new(texts: &[String]) -> Self {
         let texts = texts.iter().filter(|text| !text.is_empty());
         let mut texts: Vec<String> = texts.cloned().collect();
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -91,7 +91,7 @@ impl Stops {
 
 /// The text of one answer as it is made.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     decoder: Decoder,
     stops: Stops,
     /// What may be the beginning of a stop.
@@ -100,7 +100,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(stops: Stops) -> Self {
+    pub(crate) fn new(stops: Stops) -> Self {
         Self {
             stops,
             ..Self::default()
@@ -108,12 +108,12 @@ impl Answer {
     }
 
     /// Whether a stop was found: nothing follows.
-    pub(super) fn stopped(&self) -> bool {
+    pub(crate) fn stopped(&self) -> bool {
         self.stopped
     }
 
     /// The text that is certain once these bytes are there, behind what was given before.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let mut fresh = String::new();
         if !self.stopped {
             self.decoder.push(bytes, &mut fresh);
@@ -122,7 +122,7 @@ impl Answer {
     }
 
     /// The rest, when no more bytes come.
-    pub(super) fn finish(&mut self) -> String {
+    pub(crate) fn finish(&mut self) -> String {
         let mut fresh = String::new();
         if !self.stopped {
             self.decoder.finish(&mut fresh);

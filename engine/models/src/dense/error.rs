@@ -83,7 +83,7 @@ pub enum Error {
 
 impl Error {
     /// Wraps what the file system says about `path`, for `map_err`.
-    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |error| Self::Io {
             path: path.to_path_buf(),
             message: error.to_string(),
@@ -91,7 +91,7 @@ impl Error {
     }
 
     /// Says what is wrong with the contents of `path`.
-    pub(super) fn malformed(path: &Path, problem: impl Into<String>) -> Self {
+    pub(crate) fn malformed(path: &Path, problem: impl Into<String>) -> Self {
         Self::Malformed {
             path: path.to_path_buf(),
             problem: problem.into(),

@@ -28,15 +28,15 @@ mod admit;
 mod causal;
 mod checkpoint;
 mod config;
-mod detokenize;
+pub(crate) mod detokenize;
 mod error;
 mod forward;
 mod language;
 mod network;
 mod submodules;
 mod template;
-mod tokenizer;
-mod weights;
+pub(crate) mod tokenizer;
+pub(crate) mod weights;
 
 #[cfg(test)]
 mod goldens;

@@ -19,7 +19,7 @@ use super::weights::gguf::Settings;
 use super::{Error, Result};
 
 /// Text to tokens, and the bytes of each token.
-pub(super) struct Tokenizer {
+pub(crate) struct Tokenizer {
     encoder: tokenizers::Tokenizer,
     /// The bytes of all tokens, one after the other.
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ pub(super) struct Tokenizer {
 
 impl Tokenizer {
     /// Reads the text of a `tokenizer.json`.
-    pub(super) fn from_json(path: &Path, text: &[u8]) -> Result<Self> {
+    pub(crate) fn from_json(path: &Path, text: &[u8]) -> Result<Self> {
         let encoder = tokenizers::Tokenizer::from_bytes(text)
             .map_err(|error| Error::malformed(path, error.to_string()))?;
         Self::new(path, encoder)
@@ -100,17 +100,22 @@ impl Tokenizer {
     }
 
     /// Tokens that there are: numbers are below this.
-    pub(super) fn vocabulary(&self) -> usize {
+    pub(crate) fn vocabulary(&self) -> usize {
         self.ends.len()
     }
 
     /// The most bytes that one token stands for.
-    pub(super) fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
+    /// The number of a token that is written so.
+    pub(crate) fn id(&self, token: &str) -> Option<u32> {
+        self.encoder.token_to_id(token)
+    }
+
     /// How a token is written.
-    pub(super) fn token(&self, id: u32) -> Option<String> {
+    pub(crate) fn token(&self, id: u32) -> Option<String> {
         self.encoder.id_to_token(id)
     }
 
@@ -118,7 +123,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// What the tokenizer says, which happens only where its file is unsound.
-    pub(super) fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
         let encoded = self.encoder.encode_fast(text, false);
         encoded
             .map(|encoded| encoded.get_ids().to_vec())
@@ -126,7 +131,7 @@ impl Tokenizer {
     }
 
     /// The bytes that a token stands for; none for special ones, and for numbers without a token.
-    pub(super) fn bytes_of(&self, id: u32) -> &[u8] {
+    pub(crate) fn bytes_of(&self, id: u32) -> &[u8] {
         let index = usize::try_from(id).unwrap_or(usize::MAX);
         let Some(&end) = self.ends.get(index) else {
             return &[];
@@ -306,7 +311,7 @@ impl Alphabet {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;

@@ -160,7 +160,7 @@ pub static CATALOG: &[Entry] = &[
             },
         ],
         licence: "MIT",
-        note: "used by the check that speech is intelligible; no door serves it yet",
+        note: "English only; hears conversations, and judges whether speech is intelligible",
     },
     Entry {
         id: "smollm2-135m-instruct",

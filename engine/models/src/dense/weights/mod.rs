@@ -12,7 +12,7 @@
 
 pub(super) mod gguf;
 pub(super) mod names;
-pub(super) mod safetensors;
+pub(crate) mod safetensors;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,19 +24,19 @@ use super::{Error, Result};
 
 /// Bytes that several may read, and a range of them.
 #[derive(Clone)]
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     all: Arc<dyn AsRef<[u8]> + Send + Sync>,
     range: Range<usize>,
 }
 
 impl Bytes {
-    pub(super) fn new(all: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Self {
+    pub(crate) fn new(all: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Self {
         let range = 0..(*all).as_ref().len();
         Self { all, range }
     }
 
     /// A range of these, without a copy; none where it does not lie inside.
-    pub(super) fn slice(&self, range: Range<usize>) -> Option<Self> {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Option<Self> {
         self.as_ref().get(range.clone())?;
         let start = self.range.start;
         Some(Self {
@@ -66,14 +66,14 @@ impl fmt::Debug for Bytes {
 }
 
 /// Maps a file into memory.
-pub(super) fn map(path: &Path) -> Result<Bytes> {
+pub(crate) fn map(path: &Path) -> Result<Bytes> {
     let mapped = kernels::MappedFile::open(path).map_err(Error::io(path))?;
     Ok(Bytes::new(Arc::new(mapped)))
 }
 
 /// How the elements of a tensor lie in its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Storage {
+pub(crate) enum Storage {
     F32,
     F16,
     Bf16,
@@ -90,7 +90,7 @@ impl Storage {
     const ACCEPTED: &'static str = "f32, f16, bf16, q8_0, q4_0, q4_1";
 
     /// Elements of a block; 1 where each stands alone.
-    pub(super) const fn block(self) -> usize {
+    pub(crate) const fn block(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => 1,
             Self::Q8_0 | Self::Q4_0 | Self::Q4_1 => 32,
@@ -108,7 +108,7 @@ impl Storage {
     }
 
     /// Bytes of so many elements; none where they are no whole number of blocks, or too many.
-    pub(super) fn bytes(self, elements: usize) -> Option<usize> {
+    pub(crate) fn bytes(self, elements: usize) -> Option<usize> {
         if !elements.is_multiple_of(self.block()) {
             return None;
         }
@@ -131,7 +131,7 @@ impl fmt::Display for Storage {
 
 /// A tensor as it lies in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Stored {
+pub(crate) struct Stored {
     /// Outermost axis first.
     shape: Vec<usize>,
     /// The storage and the bytes, or the name of a type that is not read.
@@ -139,7 +139,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) fn new(shape: Vec<usize>, storage: Storage, bytes: Bytes) -> Self {
+    pub(crate) fn new(shape: Vec<usize>, storage: Storage, bytes: Bytes) -> Self {
         Self {
             shape,
             contents: Ok((storage, bytes)),
@@ -147,7 +147,7 @@ impl Stored {
     }
 
     /// A tensor of a type that is not read: an error for whoever asks for it.
-    pub(super) fn unread(shape: Vec<usize>, type_name: Arc<str>) -> Self {
+    pub(crate) fn unread(shape: Vec<usize>, type_name: Arc<str>) -> Self {
         Self {
             shape,
             contents: Err(type_name),
@@ -157,19 +157,19 @@ impl Stored {
 
 #[cfg(test)]
 impl Tensors {
-    pub(super) fn stored(&self, name: &str) -> Option<&Stored> {
+    pub(crate) fn stored(&self, name: &str) -> Option<&Stored> {
         self.stored.get(name)
     }
 }
 
 #[cfg(test)]
 impl Stored {
-    pub(super) fn shape(&self) -> &[usize] {
+    pub(crate) fn shape(&self) -> &[usize] {
         &self.shape
     }
 
     /// The bytes; none of a type that is not read.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.contents
             .as_ref()
             .map_or(&[], |(_, bytes)| bytes.as_ref())
@@ -178,14 +178,14 @@ impl Stored {
 
 /// The tensors of one model's files, by name.
 #[derive(Debug)]
-pub(super) struct Tensors {
+pub(crate) struct Tensors {
     path: PathBuf,
     stored: BTreeMap<String, Stored>,
 }
 
 impl Tensors {
     /// Tensors out of the file, or the folder of files, at `path`.
-    pub(super) fn new(path: &Path, stored: BTreeMap<String, Stored>) -> Self {
+    pub(crate) fn new(path: &Path, stored: BTreeMap<String, Stored>) -> Self {
         Self {
             path: path.to_path_buf(),
             stored,
@@ -193,17 +193,40 @@ impl Tensors {
     }
 
     /// The file, or the folder of files.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether there is a tensor of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.stored.contains_key(name)
     }
 
+    /// The axes of a tensor that has so many.
+    ///
+    /// # Errors
+    /// [`Error::MissingTensor`]; [`Error::Malformed`] for another number of axes.
+    pub(crate) fn shape<const N: usize>(&self, name: &str) -> Result<[usize; N]> {
+        let stored = self.stored.get(name).ok_or_else(|| self.missing(name))?;
+        stored.shape.as_slice().try_into().map_err(|_| {
+            let problem = format!(
+                "tensor `{name}` has shape {:?}, expected {N} axes",
+                stored.shape
+            );
+            Error::malformed(&self.path, problem)
+        })
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        Error::MissingTensor {
+            path: self.path.clone(),
+            name: name.to_owned(),
+            known: self.names().map(str::to_owned).collect(),
+        }
+    }
+
     /// The names of all tensors.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.stored.keys().map(String::as_str)
     }
 
@@ -212,13 +235,9 @@ impl Tensors {
     /// # Errors
     /// [`Error::MissingTensor`], [`Error::Misshapen`], and [`Error::Unsupported`] for a type that
     /// is not read.
-    pub(super) fn get(&self, name: &str, shape: &[usize]) -> Result<(Storage, Bytes)> {
+    pub(crate) fn get(&self, name: &str, shape: &[usize]) -> Result<(Storage, Bytes)> {
         let path = || self.path.clone();
-        let stored = self.stored.get(name).ok_or_else(|| Error::MissingTensor {
-            path: path(),
-            name: name.to_owned(),
-            known: self.names().map(str::to_owned).collect(),
-        })?;
+        let stored = self.stored.get(name).ok_or_else(|| self.missing(name))?;
         if stored.shape != shape {
             return Err(Error::Misshapen {
                 path: path(),
@@ -242,7 +261,7 @@ impl Tensors {
     ///
     /// # Errors
     /// [`Error::UnexpectedTensor`] with the first that is not.
-    pub(super) fn only(&self, known: &[String], aside: impl Fn(&str) -> bool) -> Result<()> {
+    pub(crate) fn only(&self, known: &[String], aside: impl Fn(&str) -> bool) -> Result<()> {
         let expected = |name: &&str| known.iter().any(|known| known == name) || aside(name);
         match self.names().find(|name| !expected(name)) {
             None => Ok(()),

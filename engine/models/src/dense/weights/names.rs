@@ -4,7 +4,7 @@ use crate::dense::config::Architecture;
 
 /// Whose names a file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dense) enum Layout {
+pub(crate) enum Layout {
     /// As Hugging Face's transformers writes safetensors.
     HuggingFace,
     /// As llama.cpp's converter writes GGUF.
@@ -13,7 +13,7 @@ pub(in crate::dense) enum Layout {
 
 /// A tensor by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dense) enum Role {
+pub(crate) enum Role {
     /// `[vocabulary, width]`.
     Embedding,
     /// `[vocabulary, width]`; not there where the embedding serves.
@@ -26,7 +26,7 @@ pub(in crate::dense) enum Role {
 
 /// A tensor of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dense) enum Part {
+pub(crate) enum Part {
     /// `[width]`, before attention.
     AttentionNorm,
     /// `[heads * head_dim, width]`.
@@ -102,7 +102,7 @@ impl Part {
 
 impl Layout {
     /// The name of a tensor.
-    pub(in crate::dense) fn name(self, role: Role) -> String {
+    pub(crate) fn name(self, role: Role) -> String {
         match (self, role) {
             (Self::HuggingFace, Role::Embedding) => "model.embed_tokens.weight".into(),
             (Self::HuggingFace, Role::Head) => "lm_head.weight".into(),
@@ -120,7 +120,7 @@ impl Layout {
     }
 
     /// The names of all tensors of an architecture.
-    pub(in crate::dense) fn names(self, architecture: &Architecture) -> Vec<String> {
+    pub(crate) fn names(self, architecture: &Architecture) -> Vec<String> {
         let parts = if architecture.head_norms() {
             &Part::ALL[..]
         } else {
@@ -134,7 +134,7 @@ impl Layout {
     }
 
     /// Whether a tensor holds what is computed here: rotations from older exports.
-    pub(in crate::dense) fn is_aside(self, name: &str) -> bool {
+    pub(crate) fn is_aside(self, name: &str) -> bool {
         match self {
             Self::HuggingFace => name.ends_with(".rotary_emb.inv_freq"),
             Self::Gguf => name == ROPE_FACTORS,
@@ -143,4 +143,4 @@ impl Layout {
 }
 
 /// What each rotation's frequency is divided by, `[head_dim / 2]`, where a GGUF file scales them.
-pub(in crate::dense) const ROPE_FACTORS: &str = "rope_freqs.weight";
+pub(crate) const ROPE_FACTORS: &str = "rope_freqs.weight";

@@ -14,7 +14,7 @@ use super::{Bytes, Storage, Stored, Tensors};
 use crate::dense::{Error, Result};
 
 /// The name of a model that is one file.
-pub(in crate::dense) const SINGLE: &str = "model.safetensors";
+pub(crate) const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 /// An index of a million tensors is smaller.
 const MAX_INDEX_BYTES: u64 = 128 << 20;
@@ -27,7 +27,7 @@ struct Index {
 }
 
 /// The tensors of the model in `folder`, mapped.
-pub(in crate::dense) fn open(folder: &Path) -> Result<Tensors> {
+pub(crate) fn open(folder: &Path) -> Result<Tensors> {
     let index = folder.join(INDEX);
     if index.is_file() {
         return sharded(folder, &index);
@@ -85,7 +85,7 @@ fn beside(folder: &Path, index: &Path, file: &str) -> Result<PathBuf> {
 }
 
 /// Adds the tensors of a file.
-pub(in crate::dense) fn read(
+pub(crate) fn read(
     path: &Path,
     bytes: &Bytes,
     stored: &mut BTreeMap<String, Stored>,
