@@ -48,6 +48,20 @@ pub enum Error {
         /// How many samples of the encoded rate one stream may hold.
         limit: u64,
     },
+    /// The caller's file is no audio that can be read here.
+    #[error("the file cannot be decoded: {problem}; accepted are {accepted}")]
+    Undecodable {
+        /// What is wrong with it.
+        problem: String,
+        /// What can be read.
+        accepted: &'static str,
+    },
+    /// The caller's file holds more audio than it may.
+    #[error("the recording is longer than {seconds} s")]
+    Overlong {
+        /// The longest that is taken.
+        seconds: u64,
+    },
     /// The codec library refused what we gave it. Its fault or ours, never the caller's.
     #[error("{codec} failed: {message}")]
     Codec {
@@ -83,9 +97,11 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            Self::UnknownFormat { .. } | Self::SampleRate { .. } | Self::TooLong { .. } => {
-                Kind::Invalid
-            }
+            Self::UnknownFormat { .. }
+            | Self::SampleRate { .. }
+            | Self::TooLong { .. }
+            | Self::Undecodable { .. }
+            | Self::Overlong { .. } => Kind::Invalid,
             Self::RefusedFormat { .. } => Kind::Unsupported,
             Self::Codec { .. } => Kind::Internal,
         }

@@ -9,6 +9,8 @@
 //! | `opus` | yes | 48 kHz | libopus (BSD-3-Clause), `ogg` (BSD-3-Clause) |
 //! | `aac` | refused by name | | no encoder with a permissive licence is known |
 //!
+//! [`audio::decode`] reads files of these and more kinds, whatever they are called.
+//!
 //! Audio comes in as mono `f32` in `-1..=1` at any rate and goes out through
 //! [`audio::Encoder`], which resamples. Nothing here reads a clock, a file or a socket.
 

@@ -1,5 +1,6 @@
 //! Audio: formats by their wire names, the encoder for each, and conversion of rates.
 
+mod decode;
 mod encoder;
 mod filter;
 mod flac;
@@ -11,6 +12,7 @@ pub mod pcm;
 mod resample;
 pub mod wav;
 
+pub use decode::decode;
 pub use encoder::Encoder;
 pub use format::Format;
 pub use resample::Resampler;
