@@ -5,10 +5,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use graph::{Graph, Kind};
+use graph::{Graph, Kind, PortType};
 use runtime::{Driver, Model, ModelInfo, Snapshot, Time};
 
-use crate::{Config, Error, Feed, Handle, Job, Outputs, Result};
+use crate::{Config, Error, Feed, Handle, Job, Outputs, Result, handle::AudioInput};
 
 /// Models that take requests. Clones are the same engine; when the last one goes, all requests
 /// end.
@@ -98,10 +98,10 @@ impl Engine {
             .get(index)
             .and_then(|info| info.sample_rate)
             .unwrap_or(0);
-        let text = self.text_input(index);
+        let (text, audio) = (self.text_input(index), self.audio_input(index));
         Ok(Handle {
             id: feed.id(),
-            feed: Feed::new(feed, text),
+            feed: Feed::new(feed, text, audio),
             outputs: Outputs::new(outputs, rate),
         })
     }
@@ -139,13 +139,30 @@ impl Engine {
 
     /// Which of a model's client streams takes characters.
     fn text_input(&self, index: usize) -> Option<usize> {
-        let graph = self.inner.driver.models().nth(index)?.graph();
-        graph.client_streams().position(|stream| {
-            let port = graph
-                .node(stream.node())
-                .and_then(|node| node.inputs.get(stream.input().index()));
-            port.is_some_and(|port| matches!(port.ty.kind, Kind::Text | Kind::Any))
+        let mut taken = self.client_inputs(index)?.into_iter();
+        taken.position(|taken| matches!(taken.kind, Kind::Text | Kind::Any))
+    }
+
+    /// Which of them takes samples, and how many at a time.
+    fn audio_input(&self, index: usize) -> Option<AudioInput> {
+        let mut taken = self.client_inputs(index)?.into_iter().enumerate();
+        taken.find_map(|(index, taken)| match taken.shape.as_ref()?.dims() {
+            &[Some(frame)] if taken.kind == Kind::Samples && frame > 0 => {
+                Some(AudioInput { index, frame })
+            }
+            _ => None,
         })
+    }
+
+    /// What each of a model's client streams takes, in their order.
+    fn client_inputs(&self, index: usize) -> Option<Vec<PortType>> {
+        let graph = self.inner.driver.models().nth(index)?.graph();
+        let streams = graph.client_streams().map(|stream| {
+            let node = graph.node(stream.node());
+            let port = node.and_then(|node| node.inputs.get(stream.input().index()));
+            port.map(|port| port.ty.clone()).unwrap_or_default()
+        });
+        Some(streams.collect())
     }
 }
 

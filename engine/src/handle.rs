@@ -9,10 +9,12 @@ use std::{
 
 use futures_core::Stream;
 use graph::Modality;
+use parking_lot::Mutex;
 pub use runtime::{
     Accepted, FeedError, Finish, Options, RequestId, Sound, Time, Timing, Tokens, Value, WordMark,
 };
 use runtime::{Emitted, End, Event, Payload};
+use tensor::Tensor;
 
 use crate::Error;
 
@@ -40,11 +42,31 @@ pub struct Handle {
 pub struct Feed {
     inner: runtime::Feed,
     text: Option<usize>,
+    audio: Option<AudioInput>,
+    /// Samples that are no whole frame yet; fewer than one.
+    rest: Arc<Mutex<Vec<f32>>>,
+}
+
+/// An input that takes samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AudioInput {
+    pub(crate) index: usize,
+    /// Samples of an item, at least 1.
+    pub(crate) frame: usize,
 }
 
 impl Feed {
-    pub(crate) fn new(inner: runtime::Feed, text: Option<usize>) -> Self {
-        Self { inner, text }
+    pub(crate) fn new(
+        inner: runtime::Feed,
+        text: Option<usize>,
+        audio: Option<AudioInput>,
+    ) -> Self {
+        Self {
+            inner,
+            text,
+            audio,
+            rest: Arc::default(),
+        }
     }
 
     /// Feeds as many characters as there is room for and says how many; never waits.
@@ -63,6 +85,43 @@ impl Feed {
     /// Where nothing more can be fed in: after the end, or when the request is over.
     pub async fn send_text(&self, text: &str) -> Result<(), FeedError> {
         self.inner.send_text(self.text_input()?, text).await
+    }
+
+    /// Feeds as many mono samples as there is room for and says how many, at the rate that the
+    /// model hears ([`ModelInfo::hears`](runtime::ModelInfo)); never waits. Whole frames go to the
+    /// model; what is left of one waits here for its other samples, and goes with the end. Clones
+    /// of a feed share it, so that audio may be cut anywhere.
+    ///
+    /// # Errors
+    /// Where nothing more can be fed in: after the end, or when the request is over.
+    pub fn audio(&self, samples: &[f32]) -> Result<Accepted, FeedError> {
+        let AudioInput { index, frame } = self.audio.ok_or_else(|| FeedError::NoSuchInput {
+            name: Modality::Audio.name().to_owned(),
+        })?;
+        let mut rest = self.rest.lock();
+        let waiting = rest.len();
+        let whole = (waiting + samples.len()) / frame;
+        let mut frames = (0..whole).filter_map(|number| {
+            // The first frame begins with what waits.
+            let from = (number * frame).saturating_sub(waiting);
+            let end = (number + 1) * frame - waiting;
+            let begun = if number == 0 { rest.as_slice() } else { &[] };
+            let frame_samples = [begun, samples.get(from..end)?].concat();
+            Tensor::f32([frame], frame_samples).ok().map(Payload::from)
+        });
+        let taken = match whole {
+            0 => 0,
+            _ => self.inner.put(index, &mut frames)?.0,
+        };
+        let used = (taken * frame).saturating_sub(waiting);
+        if taken > 0 {
+            rest.clear();
+        }
+        if taken < whole {
+            return Ok(Accepted(used));
+        }
+        rest.extend_from_slice(samples.get(used..).unwrap_or_default());
+        Ok(Accepted(samples.len()))
     }
 
     /// Asks that what was fed in so far is worked on now, even where more text would make a
@@ -109,6 +168,13 @@ pub enum Output {
         /// The words, in order.
         words: Arc<[WordMark]>,
         /// When the model handed them over.
+        at: Time,
+    },
+    /// One number: a probability.
+    Scalar {
+        /// The number.
+        value: f32,
+        /// When the model handed it over.
         at: Time,
     },
     /// Text.
@@ -231,11 +297,14 @@ impl Outputs {
                 at,
             });
         }
-        let samples = payload
-            .as_tensor()
-            .filter(|_| modality == Modality::Audio)?
-            .as_f32()
-            .ok()?;
+        let samples = payload.as_tensor()?.as_f32().ok()?;
+        if modality == Modality::Scalar {
+            let value = samples.first().copied()?;
+            return Some(Output::Scalar { value, at });
+        }
+        if modality != Modality::Audio {
+            return None;
+        }
         if samples.is_empty() {
             return None;
         }

@@ -10,9 +10,11 @@ use runtime::Model;
 use crate::{Error, Result, dense, toy, vits, whisper};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 5] = [
+pub const IDS: [&str; 7] = [
     "toy",
     "toy-chat",
+    toy::hearing::Ear::ID,
+    toy::hearing::Scribe::ID,
     vits::DEFAULT_ID,
     dense::DEFAULT_ID,
     whisper::DEFAULT_ID,
@@ -26,6 +28,10 @@ pub enum ModelConfig {
     Toy(toy::Config),
     /// A model without weights that repeats the last message of a conversation.
     ToyChat(toy::chat::Config),
+    /// A model without weights that tells sound from silence.
+    ToyEar,
+    /// A model without weights that reads what a toy says.
+    ToyScribe,
     /// A VITS voice.
     Voice(vits::Config),
     /// A dense language model.
@@ -51,6 +57,8 @@ impl ModelConfig {
         match id {
             "toy" => Ok(Self::Toy(toy::Config::default())),
             "toy-chat" => Ok(Self::ToyChat(toy::chat::Config::default())),
+            toy::hearing::Ear::ID => Ok(Self::ToyEar),
+            toy::hearing::Scribe::ID => Ok(Self::ToyScribe),
             vits::DEFAULT_ID => Ok(Self::Voice(vits::Config::default())),
             path if path.ends_with(".onnx") => Ok(Self::Voice(vits::Config {
                 id: voice_id(path),
@@ -74,6 +82,8 @@ impl ModelConfig {
         match self {
             Self::Toy(config) => &config.id,
             Self::ToyChat(config) => &config.id,
+            Self::ToyEar => toy::hearing::Ear::ID,
+            Self::ToyScribe => toy::hearing::Scribe::ID,
             Self::Voice(config) => &config.id,
             Self::Language(config) => &config.id,
             Self::Recogniser(config) => &config.id,
@@ -88,6 +98,8 @@ impl ModelConfig {
         match self {
             Self::Toy(config) => Ok(Arc::new(toy::Toy::new(config.clone())?)),
             Self::ToyChat(config) => Ok(Arc::new(toy::chat::Chat::new(config.clone())?)),
+            Self::ToyEar => Ok(Arc::new(toy::hearing::Ear::new()?)),
+            Self::ToyScribe => Ok(Arc::new(toy::hearing::Scribe::new()?)),
             Self::Voice(config) => Ok(Arc::new(vits::Vits::load(config, threads)?)),
             Self::Language(config) => Ok(Arc::new(dense::Language::load(config, threads)?)),
             Self::Recogniser(config) => Ok(Arc::new(whisper::Whisper::load(config, threads)?)),

@@ -26,7 +26,8 @@ pub trait Model: Send + Sync + 'static {
     fn admit(&self, options: &Options) -> Result<Admitted>;
 
     /// On which of several workers each partition lives best, where the configuration does not
-    /// say: partitions of different numbers work side by side. Taken modulo the number of workers.
+    /// say: partitions of different numbers work side by side. Taken modulo the number of workers;
+    /// [`Placement::LAST`] is the last one.
     fn placement(&self) -> Placement {
         Placement::default()
     }

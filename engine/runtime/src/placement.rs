@@ -47,13 +47,19 @@ pub struct Placement {
     pub partitions: BTreeMap<String, usize>,
 }
 
+impl Placement {
+    /// In what a model proposes: the last worker, however many there are. For what has to be
+    /// prompt and costs little: models propose from worker 0 on for what takes long.
+    pub const LAST: usize = usize::MAX;
+}
+
 /// A [`Placement`] that was checked against a graph.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed(Vec<WorkerId>);
 
 impl Placed {
     /// Places the partitions of these names, in the order of their ids: as the placement says, or
-    /// else as the hint does, modulo the number of workers.
+    /// else as the hint does, modulo the number of workers or on the last of them.
     ///
     /// # Errors
     /// [`Error::Setup`] for a partition that is not among them, or a worker that is not there.
@@ -70,8 +76,13 @@ impl Placed {
         }
         let place = |name: &String| match placement.partitions.get(name) {
             None => {
-                let hint = hint.partitions.get(name).copied().unwrap_or(0);
-                Ok(WorkerId::new(hint % worker_count.max(1)))
+                let count = worker_count.max(1);
+                Ok(WorkerId::new(
+                    match hint.partitions.get(name).copied().unwrap_or(0) {
+                        Placement::LAST => count - 1,
+                        hint => hint % count,
+                    },
+                ))
             }
             Some(&worker) if worker < worker_count => Ok(WorkerId::new(worker)),
             Some(worker) => Err(Error::Setup {
@@ -104,6 +115,14 @@ mod tests {
     use super::*;
 
     fn place(partitions: &[(&str, usize)], worker_count: usize) -> Result<Placed> {
+        place_by(partitions, &[("wave", 3)], worker_count)
+    }
+
+    fn place_by(
+        partitions: &[(&str, usize)],
+        hint: &[(&str, usize)],
+        worker_count: usize,
+    ) -> Result<Placed> {
         let names = ["requester", "text", "wave"].map(str::to_owned);
         let said = |partitions: &[(&str, usize)]| Placement {
             partitions: partitions
@@ -111,12 +130,7 @@ mod tests {
                 .map(|&(name, worker)| (name.to_owned(), worker))
                 .collect(),
         };
-        Placed::new(
-            &said(partitions),
-            &said(&[("wave", 3)]),
-            &names,
-            worker_count,
-        )
+        Placed::new(&said(partitions), &said(hint), &names, worker_count)
     }
 
     #[test]
@@ -130,6 +144,15 @@ mod tests {
         check(&[], 2, [0, 1], 0b11);
         check(&[], 8, [0, 3], 0b1001);
         check(&[("wave", 2), ("text", 2)], 3, [2, 2], 0b100);
+    }
+
+    #[test]
+    fn the_last_worker_is_the_last_of_however_many() {
+        for (worker_count, expected) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)] {
+            let placed = place_by(&[], &[("wave", Placement::LAST)], worker_count).unwrap();
+            let workers = [1, 2].map(|index| placed.worker(PartitionId::new(index)).index());
+            assert_eq!(workers, [0, expected], "of {worker_count}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A submodule is made on the worker that its node is placed on and never moves from it. It sees
 //! batches: each [`Member`] is one request's turn.
 
-use std::any::Any;
+use std::{any::Any, time::Duration};
 
 use crate::{Cause, Member, RequestInfo, kv};
 
@@ -21,6 +21,12 @@ pub trait Submodule: Send {
     /// they do, a member waits until there is room behind the node in all of these walks.
     fn mixes_walks(&self) -> bool {
         false
+    }
+
+    /// How long after it became ready a step is due that nobody hears; none is as the scheduling
+    /// says. Short for what costs little and decides much, such as whether someone speaks.
+    fn due_within(&self) -> Option<Duration> {
+        None
     }
 
     /// The pages that the node keeps its requests' tokens in, to be counted; none where it has

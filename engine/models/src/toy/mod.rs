@@ -11,6 +11,7 @@
 
 pub mod chat;
 mod config;
+pub mod hearing;
 mod submodules;
 
 pub use config::{Config, mishap};

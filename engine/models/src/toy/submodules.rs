@@ -131,9 +131,8 @@ impl Reading {
 /// A note for any character: `[frequency in Hz, samples]`, silent for a space. The seed detunes
 /// it by up to two percent.
 fn note(letter: char, length: usize, seed: u64) -> tensor::Result<Tensor> {
-    let step = u16::try_from(u32::from(letter) % 48).unwrap_or(0);
     let detune = u16::try_from(mix(seed ^ u64::from(letter)) % 1_000).unwrap_or(0);
-    let pitch = 110.0 * (f32::from(step) / 12.0).exp2() * (1.0 + f32::from(detune) / 50_000.0);
+    let pitch = pitch(letter) * (1.0 + f32::from(detune) / 50_000.0);
     Tensor::f32(
         [2],
         vec![
@@ -141,6 +140,12 @@ fn note(letter: char, length: usize, seed: u64) -> tensor::Result<Tensor> {
             float(length),
         ],
     )
+}
+
+/// The frequency that a character has by itself, in Hz.
+pub(super) fn pitch(letter: char) -> f32 {
+    let step = u16::try_from(u32::from(letter) % 48).unwrap_or(0);
+    110.0 * (f32::from(step) / 12.0).exp2()
 }
 
 /// A well-mixed number from any number (splitmix64).

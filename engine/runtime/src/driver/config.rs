@@ -58,7 +58,8 @@ pub struct Scheduling {
     pub policy: Policy,
     /// How long after a request came its first audio is due.
     pub first_output: Duration,
-    /// How long after it became ready a step is due that nobody hears.
+    /// How long after it became ready a step is due that nobody hears, where its node does not
+    /// say.
     pub text: Duration,
     /// The same for requests that nobody waits for.
     pub background: Duration,

@@ -23,7 +23,8 @@
 //!   take all that the worker can give, they wait up to [`PATIENCE`] for a place; after that they
 //!   count as late like everyone else.
 //! - A request with a hard deadline has `dry` there.
-//! - What nobody hears (text, images, background work) is due a fixed time after it became ready.
+//! - What nobody hears (text, images, background work) is due a fixed time after it became ready,
+//!   or as its node says: at once for one that listens.
 //!   That time passes by itself, while a late listener counts as late by [`LATEST`] at most: so
 //!   everything ready is the most urgent at some time, and nothing waits for ever.
 //!
@@ -66,7 +67,7 @@ impl Local {
         let way = self.routes.of(seat.walk, seat.node);
         let (deadline, latest) = match (self.info.options.timing, way) {
             (Timing::Within(time), _) => (nanos(self.opened) + signed(time), signed(LATEST)),
-            (_, None) => return nanos(since) + signed(rules.text),
+            (_, None) => return nanos(since) + signed(group.due_within.unwrap_or(rules.text)),
             (_, Some(_)) => match self.shared.outlet.dry_at(view.now) {
                 Some(dry) => (nanos(dry) - signed(view.margin), signed(LATEST)),
                 None => {

@@ -1,6 +1,6 @@
 //! The (node, walk) pairs of all models that live on one worker, and the nodes behind them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use graph::{ConnectionId, Exit, InputId, NodeId, Source, Walk, WalkId};
 
@@ -18,6 +18,8 @@ pub(super) struct Group {
     pub(super) place: Place,
     /// The place of the node among those that live here.
     pub(super) seat: usize,
+    /// How long after it became ready a step is due that nobody hears, where the node says so.
+    pub(super) due_within: Option<Duration>,
     /// Whether anything that leaves by the node goes to the requester.
     pub(super) emits: bool,
     /// The stream that it takes chunks of, if it does, and the input that takes them.
@@ -115,7 +117,9 @@ impl Groups {
                 Exit::Stream(_) | Exit::Nowhere => {}
             }
         }
-        let mixed = self.nodes.get(seat).is_some_and(|here| here.mixes_walks);
+        let here = self.nodes.get(seat);
+        let mixed = here.is_some_and(|here| here.mixes_walks);
+        let due_within = here.and_then(|here| here.submodule.due_within());
         let mut known = self.list.iter();
         let known = known.position(|group| group.seat == seat).filter(|_| mixed);
         let entry = self
@@ -138,6 +142,7 @@ impl Groups {
                     node,
                 },
                 seat,
+                due_within,
                 takes: walk.inputs().find_map(|taken| match taken.source {
                     Source::Stream(connection) if taken.node == node => {
                         Some((taken.input, connection))
