@@ -80,6 +80,7 @@ pub(super) struct Frames {
     keep_bytes: usize,
     /// Sent events that are to be sent again, from this number on.
     again: Option<u64>,
+    greeting: Option<Value>,
 }
 
 impl Frames {
@@ -94,6 +95,7 @@ impl Frames {
             sent_bytes: 0,
             keep_bytes,
             again: None,
+            greeting: None,
         }
     }
 
@@ -101,9 +103,9 @@ impl Frames {
         self.queue.push_back(Queued::Event(event));
     }
 
-    /// An event that overtakes all that waits.
-    pub(super) fn event_first(&mut self, event: Value) {
-        self.queue.push_front(Queued::Event(event));
+    /// An event that overtakes all that waits, and has no number.
+    pub(super) fn greet(&mut self, event: Value) {
+        self.greeting = Some(event);
     }
 
     pub(super) fn audio(&mut self, delta: Delta) {
@@ -124,7 +126,7 @@ impl Frames {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.again.is_none()
+        self.queue.is_empty() && self.again.is_none() && self.greeting.is_none()
     }
 
     pub(super) fn clear(&mut self) {
@@ -172,6 +174,13 @@ impl Frames {
 
     /// The next frame.
     pub(super) fn poll(&mut self, now: Duration) -> Option<Frame> {
+        if let Some(mut event) = self.greeting.take() {
+            event["event_id"] = json!(self.ids.draw("event_"));
+            return Some(Frame {
+                body: Body::Text(event.to_string()),
+                first_audio_of: None,
+            });
+        }
         if let Some(text) = self.next_again() {
             return Some(Frame {
                 body: Body::Text(text),
@@ -207,14 +216,19 @@ impl Frames {
         self.audio_bytes = self.audio_bytes.saturating_sub(delta.bytes.len());
         let mut event = delta.event;
         event["delta"] = json!(STANDARD.encode(&delta.bytes));
-        if self.first_audio_at(delta.reply).is_some() {
-            return (event, None);
+        let first = self.first_audio_at(delta.reply).is_none();
+        if first {
+            self.note_first_audio(delta.reply, now);
         }
-        self.first_audio.push_back((delta.reply, now));
+        (event, first.then_some(delta.reply))
+    }
+
+    /// The first audio of a reply leaves.
+    pub(super) fn note_first_audio(&mut self, reply: ReplyId, now: Duration) {
+        self.first_audio.push_back((reply, now));
         if self.first_audio.len() > 16 {
             self.first_audio.pop_front();
         }
-        (event, Some(delta.reply))
     }
 
     fn stamp(&mut self, mut event: Value) -> String {

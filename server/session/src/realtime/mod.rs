@@ -21,19 +21,29 @@
 //! `response.done`; ids do not repeat; what a client does wrong is answered by an `error` event
 //! that names it, and changes nothing.
 
-#![allow(dead_code, reason = "the machine takes these up piece by piece")]
-
+mod client;
 mod command;
 mod config;
 mod detection;
 mod event;
 mod format;
 mod frames;
+mod guess;
+mod hear;
+mod history;
 mod ids;
+mod input;
+mod item;
+mod overlap;
+mod playout;
+mod respond;
+mod response;
 mod session;
 mod settings;
+mod speech;
 mod timer;
 mod tools;
+mod turn;
 
 pub use command::{
     Command, Message, ReplyId, Request, Role, Tool, ToolCall, ToolChoice, TranscriptionId, TurnId,

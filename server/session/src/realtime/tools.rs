@@ -178,3 +178,25 @@ pub(super) fn speed(fields: &mut Fields) -> Result<Option<f32>, Fault> {
     )]
     Ok(fields.number("speed", 0.25, 1.5)?.map(|speed| speed as f32))
 }
+
+/// `metadata`: at most 16 short strings.
+pub(super) fn metadata(fields: &mut Fields) -> Result<Value, Fault> {
+    let at = fields.at("metadata").into_owned();
+    let Some(value) = fields.object_value("metadata")? else {
+        return Ok(Value::Null);
+    };
+    let fits = value.as_object().is_some_and(|map| {
+        let short = |(key, value): (&String, &Value)| {
+            key.len() <= 64 && value.as_str().is_some_and(|text| text.len() <= 512)
+        };
+        map.len() <= 16 && map.iter().all(short)
+    });
+    if fits {
+        return Ok(value);
+    }
+    let message = format!(
+        "Invalid '{at}': expected at most 16 strings of at most 512 bytes, with names of at most \
+         64 bytes."
+    );
+    Err(Fault::field(at, "invalid_value", message))
+}
