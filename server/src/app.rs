@@ -249,7 +249,8 @@ pub(crate) fn seconds_since_1970() -> u64 {
 /// # Errors
 /// [`Error::Model`] for a model of no known kind.
 pub fn engine_config(config: &Config) -> Result<engine::Config, Error> {
-    let models = config.models.iter().map(|name| model_config(name));
+    let names = config.models.iter().flat_map(|name| group(name));
+    let models = names.map(|name| model_config(&name));
     let mut engine = engine::Config {
         models: models.collect::<Result<_, _>>()?,
         workers: config.workers,
@@ -281,6 +282,27 @@ fn scheduling(config: &config::Scheduling) -> engine::Scheduling {
         ..engine::Scheduling::default()
     }
 }
+
+/// The models of a conversation have a name together; every other name stands for itself.
+fn group(name: &str) -> Vec<String> {
+    let members: &[&str] = match name {
+        "voice-chat" => &VOICE_CHAT,
+        "toy-voice-chat" => &TOY_VOICE_CHAT,
+        other => return vec![other.to_owned()],
+    };
+    members.iter().map(|&member| member.to_owned()).collect()
+}
+
+/// A voice, a language model, a recogniser, and what tells speech from silence.
+const VOICE_CHAT: [&str; 4] = [
+    "default",
+    engine::dense::DEFAULT_ID,
+    engine::whisper::DEFAULT_ID,
+    "silero-vad",
+];
+
+/// The same without weights.
+const TOY_VOICE_CHAT: [&str; 4] = ["toy", "toy-chat", "toy-scribe", "toy-vad"];
 
 /// `default` is the installed voice, whatever its id.
 fn model_config(name: &str) -> Result<ModelConfig, Error> {

@@ -3,7 +3,7 @@
 use engine::{Finish, Job, Kind as EngineKind, Options, Output, RequestError, Time, Usage};
 use session::catalog::{Catalog, Model, Task};
 use session::speech::{Event, Word};
-use session::{Fault, Kind, Settings};
+use session::{Fault, Kind, Settings, realtime};
 
 /// What the engine serves, as clients may name it.
 pub(crate) fn catalog(models: &[engine::ModelInfo]) -> Catalog {
@@ -28,6 +28,65 @@ pub(crate) fn task(info: &engine::ModelInfo) -> Task {
         }
         (false, Some(_)) => Task::Detection,
     }
+}
+
+/// Whether a model hears a stream, and not a recording.
+pub(crate) fn hears_streams(info: &engine::ModelInfo) -> bool {
+    // What judges turns is told each of them as a whole.
+    !info.kind.contains("turn")
+}
+
+/// Why a reply ended.
+pub(crate) fn finish(finish: Finish) -> realtime::Finish {
+    match finish {
+        Finish::Length => realtime::Finish::Length,
+        _ => realtime::Finish::Stop,
+    }
+}
+
+/// What a reply used, in tokens.
+pub(crate) fn usage(usage: &Usage) -> realtime::Usage {
+    realtime::Usage {
+        input_tokens: usage.tokens.prompt,
+        cached_tokens: usage.tokens.cached,
+        output_tokens: usage.tokens.completion,
+    }
+}
+
+/// A message of a conversation.
+pub(crate) fn message(message: &realtime::Message) -> engine::Message {
+    let calls = message.tool_calls.iter().map(|call| engine::ToolCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    });
+    engine::Message {
+        tool_calls: calls.collect(),
+        tool_call_id: message.tool_call_id.clone(),
+        ..engine::Message::text(message.role.name(), &message.text)
+    }
+}
+
+/// A function that a model may call.
+pub(crate) fn tool(tool: &realtime::Tool) -> engine::Tool {
+    engine::Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.to_string(),
+    }
+}
+
+/// A place of a word, in a reply's text and in its audio.
+pub(crate) fn place(word: &engine::WordMark) -> realtime::Word {
+    realtime::Word {
+        source: word.source.clone(),
+        samples: word.samples.clone(),
+    }
+}
+
+/// A rate as the session knows it.
+pub(crate) fn rate_of(hz: u32) -> Result<codecs::SampleRate, Fault> {
+    codecs::SampleRate::new(hz).map_err(|error| internal(&error))
 }
 
 /// What to ask of the engine for an utterance.
@@ -89,7 +148,6 @@ pub(crate) fn seconds_of(samples: u64, rate: u32) -> Option<f64> {
 
 /// What an output of the engine is to a speech session; none for text, which no voice gives.
 pub(crate) fn event(output: &Output, rate: u32) -> Result<Option<Event<'_>>, Fault> {
-    let rate_of = |hz| codecs::SampleRate::new(hz).map_err(|error| internal(&error));
     Ok(Some(match output {
         Output::Audio { samples, rate, .. } => Event::Audio {
             samples,

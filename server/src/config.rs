@@ -34,6 +34,8 @@ pub struct Config {
     pub scheduling: Scheduling,
     /// What to log, as `tracing` filters are written.
     pub log: String,
+    /// How conversations by voice are held.
+    pub realtime: Realtime,
     /// How much, how many and how long.
     pub limits: Limits,
     /// Who may come in.
@@ -51,6 +53,7 @@ impl Default for Config {
             workers: 1,
             scheduling: Scheduling::default(),
             log: "warn,server=info,promenade=info".to_owned(),
+            realtime: Realtime::default(),
             limits: Limits::default(),
             auth: Auth::default(),
             cors: Cors::default(),
@@ -102,6 +105,28 @@ pub enum Policy {
     RoundRobin,
 }
 
+/// How conversations by voice are held, where the client does not say.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Realtime {
+    /// What the model is told first; empty: that it is a voice assistant, and to be brief.
+    pub instructions: String,
+    /// The most tokens of one reply; 0: as many as the model may.
+    pub max_tokens: u32,
+    /// Seconds for which nothing at all may happen in a conversation.
+    pub idle_seconds: f64,
+}
+
+impl Default for Realtime {
+    fn default() -> Self {
+        Self {
+            instructions: String::new(),
+            max_tokens: 512,
+            idle_seconds: 900.0,
+        }
+    }
+}
+
 /// How much, how many and how long. Every one of them is answered by name when it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -119,6 +144,10 @@ pub struct Limits {
     pub chat_tools: usize,
     /// Bytes of an HTTP request's body.
     pub body_bytes: usize,
+    /// Bytes of a recording to transcribe.
+    pub file_bytes: usize,
+    /// Seconds of a recording to transcribe.
+    pub recording_seconds: f64,
     /// Bytes of an HTTP request's head.
     pub head_bytes: usize,
     /// Bytes of one WebSocket message from a client.
@@ -164,6 +193,8 @@ impl Default for Limits {
             chat_choices: 8,
             chat_tools: 128,
             body_bytes: 256 * 1024,
+            file_bytes: 25 * 1024 * 1024,
+            recording_seconds: 3600.0,
             head_bytes: 32 * 1024,
             message_bytes: 1024 * 1024,
             whole_bytes: 64 * 1024 * 1024,

@@ -6,7 +6,9 @@
 //! accept ─ connection ─ router ─┬ http::speech ── bridge ── engine::submit
 //!  (app)   (net: limits  (http) │   body: polled by the connection, encodes as it is polled
 //!           on time,            ├ ws: one task a socket drives session::speech::Session
-//!           size, stalls)       └ voices, models, health, metrics, pages
+//!           size, stalls)       ├ realtime: one task a conversation drives
+//!                               │           session::realtime::Session
+//!                               └ voices, models, health, metrics, pages
 //! ```
 //!
 //! - No task stands between the engine's output queue and the connection: an HTTP body *is* the
@@ -28,6 +30,7 @@ mod http;
 mod metrics;
 mod net;
 mod origin;
+mod realtime;
 pub mod walk;
 mod ws;
 

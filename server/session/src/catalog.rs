@@ -9,6 +9,10 @@ use crate::{Fault, Kind, near};
 /// `OpenAI`'s names of speech models; each stands for the default model.
 pub const STOCK_MODELS: [&str; 3] = ["tts-1", "tts-1-hd", "gpt-4o-mini-tts"];
 
+/// `OpenAI`'s names of recognisers; each stands for the first one here.
+pub const STOCK_RECOGNISERS: [&str; 3] =
+    ["whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"];
+
 /// `OpenAI`'s names of voices; each stands for a model's default voice.
 pub const STOCK_VOICES: [&str; 13] = [
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage",
@@ -60,8 +64,9 @@ impl Task {
         match self {
             Self::Speech => &["/v1/audio/speech", "/v1/audio/speech/stream"],
             Self::Chat => &["/v1/chat/completions"],
-            // Heard at no door of their own: they serve conversations.
-            Self::Transcription | Self::Detection => &["/v1/realtime"],
+            Self::Transcription => &["/v1/audio/transcriptions", "/v1/realtime"],
+            // Heard at no door of its own: it serves conversations.
+            Self::Detection => &["/v1/realtime"],
         }
     }
 }
@@ -97,6 +102,23 @@ impl Catalog {
         self.named(name)
             .ok_or_else(|| self.unknown_model(name, Some(Task::Chat)))
             .and_then(|model| self.suitable(model, Task::Chat))
+    }
+
+    /// The recogniser that `name` leads to; no name, and `OpenAI`'s names, lead to the first one.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn recognising(&self, name: Option<&str>) -> Result<&Model, Fault> {
+        let task = Some(Task::Transcription);
+        let first = || self.models.iter().find(|model| Some(model.task) == task);
+        let found = match name {
+            None => first(),
+            Some(name) if STOCK_RECOGNISERS.contains(&name) => first(),
+            Some(name) => self.named(name),
+        };
+        found
+            .ok_or_else(|| self.unknown_model(name.unwrap_or_default(), task))
+            .and_then(|model| self.suitable(model, Task::Transcription))
     }
 
     /// The model that `name` leads to, whatever it does.
@@ -139,7 +161,8 @@ impl Catalog {
     }
 
     fn unknown_model(&self, name: &str, task: Option<Task>) -> Fault {
-        let stock = (task != Some(Task::Chat)).then_some(STOCK_MODELS);
+        let speaks = task.is_none_or(|task| task == Task::Speech);
+        let stock = speaks.then_some(STOCK_MODELS);
         let known = self.ids(task).chain(stock.into_iter().flatten());
         let message = format!(
             "The model {} does not exist{}. {}",

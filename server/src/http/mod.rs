@@ -13,6 +13,7 @@ mod graph;
 mod health;
 mod models;
 mod speech;
+mod transcriptions;
 
 use std::sync::Arc;
 
@@ -29,11 +30,14 @@ use axum::routing::{any, get, post};
 use session::{Fault, Kind, near};
 
 use crate::app::App;
-use crate::ws;
+use crate::{realtime, ws};
 pub(crate) use error::Failure;
 
 /// Every path, as the router spells it.
-pub(crate) const ROUTES: [&str; 14] = [
+pub(crate) const ROUTES: [&str; 17] = [
+    "/v1/audio/transcriptions",
+    "/v1/audio/translations",
+    "/v1/realtime",
     "/v1/chat/completions",
     "/v1/audio/speech",
     "/v1/audio/speech/stream",
@@ -58,6 +62,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/audio/speech", post(speech::speak))
         .route("/v1/audio/speech/stream", get(ws::open))
+        .route("/v1/realtime", get(realtime::open))
+        .route("/v1/audio/transcriptions", post(transcriptions::transcribe))
+        .route("/v1/audio/translations", post(transcriptions::translate))
         .route("/v1/audio/voices", get(models::voices))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{id}", get(models::retrieve))

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 /// What any one thing may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server with the toy models on a port of its own: `toy` speaks, `toy-chat` converses, and
-/// `toy-failing` does so for two words.
+/// A server with the toy models on a port of its own: `toy` speaks, `toy-chat` converses,
+/// `toy-failing` does so for two words, `toy-scribe` and `toy-vad` hear.
 pub(crate) async fn serve(change: impl FnOnce(&mut Config)) -> Server {
     serve_costing(Duration::ZERO, change).await
 }
@@ -40,6 +40,8 @@ pub(crate) async fn serve_costing(cost: Duration, change: impl FnOnce(&mut Confi
         engine::ModelConfig::Toy(toy),
         engine::ModelConfig::ToyChat(chat("toy-chat", None)),
         engine::ModelConfig::ToyChat(chat("toy-failing", Some(2))),
+        engine::ModelConfig::ToyScribe,
+        engine::ModelConfig::ToyEar,
     ];
     let mut server = Server::start_with(config, engine).await.unwrap();
     server.ready().await.unwrap();

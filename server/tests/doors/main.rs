@@ -12,4 +12,5 @@ mod drain;
 mod harness;
 mod hostile;
 mod http;
+mod transcriptions;
 mod ws;
