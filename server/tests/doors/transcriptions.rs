@@ -8,6 +8,9 @@ use crate::harness::{Answer, at_rest, changed, exchange, post_to, serve, speak};
 const DOOR: &str = "/v1/audio/transcriptions";
 const BOUNDARY: &str = "edge";
 
+/// Fields, a file, and the status, the code and a word of the answer.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a [u8], u16, &'a str, &'a str);
+
 /// A form of fields and a file.
 fn form(fields: &[(&str, &str)], file: Option<&[u8]>) -> Vec<u8> {
     let mut body = Vec::new();
@@ -105,7 +108,6 @@ async fn what_is_wrong_with_a_form_is_named() {
     })
     .await;
     let file = said(&server, "one two.", "wav").await;
-    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [u8], u16, &'a str, &'a str);
     let cases: [Case<'_>; 9] = [
         (
             &[("model", "whisper-2")],
@@ -119,7 +121,7 @@ async fn what_is_wrong_with_a_form_is_named() {
             &file,
             404,
             "model_not_suitable",
-            "/v1/audio/transcriptions",
+            "not for transcription",
         ),
         (
             &[("response_format", "diarized_json")],

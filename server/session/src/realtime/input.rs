@@ -59,10 +59,6 @@ impl Input {
         self.start
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.audio.is_empty()
-    }
-
     /// Takes audio in.
     pub(super) fn push(&mut self, samples: &[f32], now: Duration) {
         if let Some(last) = self.last_at {
