@@ -23,6 +23,7 @@ use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
 use crate::net::Connection;
 use crate::origin::Origins;
+use crate::realtime::Waiting;
 use crate::{bridge, http};
 
 /// How long connections may take to end once everything inside was told to stop.
@@ -66,6 +67,8 @@ pub(crate) struct App {
     pub(crate) keys: Keys,
     pub(crate) origins: Origins,
     pub(crate) drain: Drain,
+    /// Conversations, to be found by a client that comes back.
+    pub(crate) waiting: Waiting,
     loaded: OnceLock<Loaded>,
 }
 
@@ -98,6 +101,7 @@ impl App {
             keys: Keys::new(config.auth.keys.clone()),
             origins: Origins::new(config.cors.origins.clone()),
             drain: Drain::new(),
+            waiting: Waiting::default(),
             loaded: OnceLock::new(),
             config,
         }

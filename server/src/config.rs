@@ -115,6 +115,8 @@ pub struct Realtime {
     pub max_tokens: u32,
     /// Seconds for which nothing at all may happen in a conversation.
     pub idle_seconds: f64,
+    /// Seconds for which a conversation waits for a client whose connection is lost.
+    pub resume_seconds: f64,
 }
 
 impl Default for Realtime {
@@ -123,6 +125,7 @@ impl Default for Realtime {
             instructions: String::new(),
             max_tokens: 512,
             idle_seconds: 900.0,
+            resume_seconds: 30.0,
         }
     }
 }
@@ -353,6 +356,7 @@ impl Config {
             ("limits.config_seconds", l.config_seconds),
             ("limits.idle_seconds", l.idle_seconds),
             ("limits.session_seconds", l.session_seconds),
+            ("realtime.idle_seconds", self.realtime.idle_seconds),
             (
                 "scheduling.first_output_seconds",
                 self.scheduling.first_output_seconds,
@@ -376,6 +380,11 @@ impl Config {
         if !(0.0..=1e6).contains(&l.drain_seconds) {
             let accepted = "0 to 1000000 seconds are accepted";
             return Err(range("limits.drain_seconds", &l.drain_seconds, accepted));
+        }
+        let resume = &self.realtime.resume_seconds;
+        if !(0.0..=3600.0).contains(resume) {
+            let accepted = "0 to 3600 seconds are accepted";
+            return Err(range("realtime.resume_seconds", resume, accepted));
         }
         if self.auth.keys.iter().any(|key| key.trim().is_empty()) {
             return Err(range(

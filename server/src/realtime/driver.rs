@@ -15,9 +15,11 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt, StreamExt};
 use session::realtime::{Body, Command, Config, Event, Frame, Session};
 use session::{Fault, Kind};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::brain::{Brain, News};
+use super::waiting::{Place, Return};
 use crate::app::App;
 use crate::drain::Phase;
 
@@ -29,8 +31,18 @@ pub(super) struct Driver {
     app: Arc<App>,
     brain: Brain,
     session: Session,
+    /// Where a client that comes back by another connection finds this session.
+    place: Place,
+    /// The token and the last number with which the client asks for an earlier session.
+    wanted: Option<(String, u64)>,
     origin: Instant,
     phase: Phase,
+}
+
+/// A connection.
+pub(super) struct Socket {
+    out: Out,
+    stream: SplitStream<WebSocket>,
 }
 
 /// What ends the loop's wait.
@@ -40,6 +52,7 @@ enum Wake {
     News(News),
     Deadline,
     Phase(Phase),
+    Return(Return),
 }
 
 /// How far the socket has come.
@@ -57,63 +70,192 @@ struct Out {
     flushing: bool,
 }
 
+/// What ends a connection.
+enum Left {
+    /// The session is over, and its client was told.
+    Over(Box<Socket>),
+    /// The client took its leave, or made no sense.
+    Gone,
+    /// The connection broke.
+    Lost,
+    /// The client has come back by another one.
+    Replaced(Box<Socket>),
+    /// The socket went to the session that the client had before.
+    Handed,
+}
+
 impl Driver {
     pub(super) fn new(app: Arc<App>, brain: Brain, config: Config) -> Self {
+        let session = Session::new(config, Duration::ZERO);
         Self {
+            place: app.waiting.enter(session.resume_token()),
             app,
             brain,
-            session: Session::new(config, Duration::ZERO),
+            session,
+            wanted: None,
             origin: Instant::now(),
             phase: Phase::Serving,
         }
     }
 
     pub(super) async fn run(mut self, socket: WebSocket) {
-        let (sink, mut stream) = socket.split();
-        let mut out = Out {
+        let (sink, stream) = socket.split();
+        let out = Out {
             sink,
             flushing: false,
         };
+        let mut socket = Box::new(Socket { out, stream });
+        loop {
+            socket = match self.serve(socket).await {
+                Left::Over(mut socket) => {
+                    self.brain.clear();
+                    // Reads to the client's own close, so that its last frames do not reset the
+                    // connection before it has read ours.
+                    let goodbye = async { while let Some(Ok(_)) = socket.stream.next().await {} };
+                    let _ = tokio::time::timeout(CLOSING, goodbye).await;
+                    return;
+                }
+                Left::Gone | Left::Handed => return,
+                Left::Replaced(socket) => socket,
+                Left::Lost => match self.wait_for_return().await {
+                    Some(socket) => socket,
+                    None => return,
+                },
+            };
+        }
+    }
+
+    /// Drives the session over one connection.
+    async fn serve(&mut self, mut socket: Box<Socket>) -> Left {
         loop {
             self.execute_commands();
-            if self.session.is_closed() && !out.flushing {
-                break;
+            if let Some((token, last_seq)) = self.wanted.take() {
+                match self.hand_over(socket, &token, last_seq).await {
+                    Some(kept) => socket = kept,
+                    None => return Left::Handed,
+                }
             }
-            match self.wait(&mut out, &mut stream).await {
+            if self.session.is_closed() && !socket.out.flushing {
+                return Left::Over(socket);
+            }
+            match self.wait(&mut socket).await {
                 Wake::Progress(Ok(progress)) => {
-                    if self.progress(progress, &mut out).is_err() {
-                        return;
+                    if self.progress(progress, &mut socket.out).is_err() {
+                        return Left::Lost;
                     }
                 }
                 Wake::Message(Some(Ok(message))) => {
                     if !self.message(message) {
-                        return;
+                        return Left::Gone;
                     }
                 }
                 Wake::Message(Some(Err(error))) => {
+                    let Some(reason) = reason(&error) else {
+                        return Left::Lost;
+                    };
                     self.brain.clear();
-                    let _ = tokio::time::timeout(CLOSING, out.sink.send(reason(&error))).await;
-                    return;
+                    let _ = tokio::time::timeout(CLOSING, socket.out.sink.send(reason)).await;
+                    return Left::Gone;
                 }
                 // The client is gone, or takes nothing any more.
-                Wake::Progress(Err(_)) | Wake::Message(None) => return,
-                Wake::News(news) => {
-                    let now = self.now();
-                    self.brain.tell(&news, &mut self.session, now);
+                Wake::Progress(Err(_)) | Wake::Message(None) => return Left::Lost,
+                Wake::Return(back) => {
+                    if let Some(next) = self.resume(back) {
+                        let close = close(1000, "resumed elsewhere");
+                        let _ = tokio::time::timeout(CLOSING, socket.out.sink.send(close)).await;
+                        return Left::Replaced(next);
+                    }
                 }
-                Wake::Deadline => self.session.handle_timeout(self.now()),
-                Wake::Phase(phase) => self.enter(phase),
+                wake => self.wake(wake),
             }
         }
-        self.brain.clear();
-        // Reads to the client's own close, so that its last frames do not reset the connection
-        // before it has read ours.
-        let goodbye = async { while let Some(Ok(_)) = stream.next().await {} };
-        let _ = tokio::time::timeout(CLOSING, goodbye).await;
     }
 
-    async fn wait(&mut self, out: &mut Out, stream: &mut SplitStream<WebSocket>) -> Wake {
-        let deadline = self.session.poll_deadline().map(|at| self.origin + at);
+    /// What is the same with a connection and without.
+    fn wake(&mut self, wake: Wake) {
+        match wake {
+            Wake::News(news) => {
+                let now = self.now();
+                self.brain.tell(&news, &mut self.session, now);
+            }
+            Wake::Deadline => self.session.handle_timeout(self.now()),
+            Wake::Phase(phase) => self.enter(phase),
+            Wake::Progress(_) | Wake::Message(_) | Wake::Return(_) => {}
+        }
+    }
+
+    /// Keeps the session going until its client comes back; none where it does not.
+    async fn wait_for_return(&mut self) -> Option<Box<Socket>> {
+        self.session.handle_peer_closed(self.now());
+        loop {
+            self.execute_commands();
+            // A server that closes waits for nobody.
+            if self.session.is_closed() || self.phase != Phase::Serving {
+                return None;
+            }
+            let deadline = self.deadline();
+            let app = Arc::clone(&self.app);
+            let wake = tokio::select! {
+                biased;
+                () = app.drain.reached(Phase::Draining) => Wake::Phase(Phase::Draining),
+                Some(back) = self.place.returned() => Wake::Return(back),
+                () = sleep_until(deadline) => Wake::Deadline,
+                news = self.brain.next(&self.session) => Wake::News(news),
+            };
+            match wake {
+                Wake::Return(back) => {
+                    if let Some(socket) = self.resume(back) {
+                        return Some(socket);
+                    }
+                }
+                wake => self.wake(wake),
+            }
+        }
+    }
+
+    /// Goes on with the connection of a client that has come back, if that can be.
+    fn resume(&mut self, back: Return) -> Option<Box<Socket>> {
+        let (token, now) = (self.session.resume_token().to_owned(), self.now());
+        match self.session.resume(&token, back.last_seq, now) {
+            Ok(()) => Some(back.socket),
+            Err(fault) => {
+                // Who does not take it back is gone.
+                drop(back.refused.send((fault, back.socket)));
+                None
+            }
+        }
+    }
+
+    /// Gives the connection to the session that its client had before. Gives it back where that
+    /// cannot be, and the client is told.
+    async fn hand_over(
+        &mut self,
+        socket: Box<Socket>,
+        token: &str,
+        last_seq: u64,
+    ) -> Option<Box<Socket>> {
+        let own = token == self.session.resume_token();
+        let (fault, socket) = match self.app.waiting.find(token).filter(|_| !own) {
+            None => (nobody_waits(), socket),
+            Some(sender) => {
+                let (refused, answer) = oneshot::channel();
+                let back = Return {
+                    socket,
+                    last_seq,
+                    refused,
+                };
+                match sender.send(back).await {
+                    Ok(()) => answer.await.ok()?,
+                    Err(error) => (nobody_waits(), error.0.socket),
+                }
+            }
+        };
+        self.session.handle(Event::ResumeFailed(fault), self.now());
+        Some(socket)
+    }
+
+    async fn wait(&mut self, socket: &mut Socket) -> Wake {
+        let deadline = self.deadline();
         let next_phase = match self.phase {
             Phase::Serving => Phase::Draining,
             _ => Phase::Stopping,
@@ -126,10 +268,15 @@ impl Driver {
             biased;
             () = app.drain.reached(next_phase), if phase_watched => Wake::Phase(next_phase),
             () = sleep_until(deadline) => Wake::Deadline,
-            progress = out.progress(has_frames) => Wake::Progress(progress),
-            message = stream.next() => Wake::Message(message),
+            progress = socket.out.progress(has_frames) => Wake::Progress(progress),
+            message = socket.stream.next() => Wake::Message(message),
+            Some(back) = self.place.returned() => Wake::Return(back),
             news = self.brain.next(&self.session) => Wake::News(news),
         }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.session.poll_deadline().map(|at| self.origin + at)
     }
 
     fn progress(&mut self, progress: Progress, out: &mut Out) -> Result<(), axum::Error> {
@@ -170,11 +317,7 @@ impl Driver {
     fn execute_commands(&mut self) {
         while let Some(command) = self.session.poll_command() {
             match command {
-                Command::Resume { .. } => {
-                    let message = "Sessions that have lost their connection are not kept here.";
-                    let fault = Fault::new(Kind::NotFound, "session_not_found", message);
-                    self.session.handle(Event::ResumeFailed(fault), self.now());
-                }
+                Command::Resume { token, last_seq } => self.wanted = Some((token, last_seq)),
                 command => self.brain.execute(command),
             }
         }
@@ -218,16 +361,28 @@ fn message_of(frame: Frame) -> Message {
     }
 }
 
-/// What to close with when the client's bytes make no sense, or are too many.
-fn reason(error: &axum::Error) -> Message {
-    let text = error.to_string();
-    if text.contains("too long") || text.contains("too big") {
-        return close(1009, "message too big");
+/// What to close with when the client's bytes make no sense, or are too many; none where the
+/// connection itself is lost.
+fn reason(error: &axum::Error) -> Option<Message> {
+    let text = error.to_string().to_lowercase();
+    if text.contains("io error") || text.contains("connection") {
+        return None;
     }
-    if text.to_lowercase().contains("utf-8") {
-        return close(1007, "text is not UTF-8");
-    }
-    close(1002, "protocol error")
+    Some(if text.contains("too long") || text.contains("too big") {
+        close(1009, "message too big")
+    } else if text.contains("utf-8") {
+        close(1007, "text is not UTF-8")
+    } else {
+        close(1002, "protocol error")
+    })
+}
+
+fn nobody_waits() -> Fault {
+    Fault::new(
+        Kind::NotFound,
+        "session_not_resumable",
+        "The session cannot be resumed: no session waits under this resume_token.",
+    )
 }
 
 fn close(code: u16, reason: &'static str) -> Message {

@@ -11,6 +11,7 @@ mod brain;
 mod driver;
 mod reply;
 mod roles;
+mod waiting;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use session::{Fault, Kind, near};
 use self::brain::Brain;
 use self::driver::Driver;
 use self::roles::Roles;
+pub(crate) use self::waiting::Waiting;
 use crate::app::{App, Loaded, seconds_since_1970};
 use crate::auth::Caller;
 use crate::config::seconds;
@@ -124,6 +126,7 @@ fn config(app: &App, loaded: &Loaded, roles: &Roles, transport: Transport) -> Co
         limits: Limits {
             lifetime: seconds(limits.session_seconds),
             idle: seconds(own.idle_seconds),
+            detached: seconds(own.resume_seconds),
             ..Limits::default()
         },
         unix_time: Duration::from_secs(seconds_since_1970()),

@@ -12,5 +12,6 @@ mod drain;
 mod harness;
 mod hostile;
 mod http;
+mod realtime;
 mod transcriptions;
 mod ws;

@@ -46,6 +46,9 @@ const TYPES: [&str; 14] = [
     "playback.ack",
 ];
 
+/// Audio at 16 kHz that came with an item, and its seconds.
+type GivenAudio = (std::sync::Arc<[f32]>, f64);
+
 impl Session {
     pub(super) fn on_client(&mut self, text: &str, now: Duration) {
         let mut event_id = None;
@@ -233,7 +236,7 @@ impl Session {
         &self,
         item: &mut Item,
         audio: Vec<(usize, String)>,
-    ) -> Result<Option<(std::sync::Arc<[f32]>, f64)>, Fault> {
+    ) -> Result<Option<GivenAudio>, Fault> {
         let mut audio = audio.into_iter();
         let Some((index, data)) = audio.next() else {
             return Ok(None);

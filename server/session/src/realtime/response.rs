@@ -125,7 +125,7 @@ impl Response {
     }
 
     pub(super) fn created(&self, session: &mut Session) {
-        let value = self.value(session, "in_progress", Value::Null, Value::Null);
+        let value = self.value(session, "in_progress", &Value::Null, &Value::Null);
         session.say(json!({"type": "response.created", "response": value}));
     }
 
@@ -411,7 +411,7 @@ impl Response {
             self.close_call(session, index, status);
         }
         let usage = usage.map_or(Value::Null, usage_value);
-        let value = self.value(session, outcome.status(), outcome.details(), usage);
+        let value = self.value(session, outcome.status(), &outcome.details(), &usage);
         session.say(json!({"type": "response.done", "response": value}));
     }
 
@@ -432,7 +432,7 @@ impl Response {
         })
     }
 
-    fn value(&self, session: &Session, status: &str, details: Value, usage: Value) -> Value {
+    fn value(&self, session: &Session, status: &str, details: &Value, usage: &Value) -> Value {
         let options = &self.options;
         let conversation = options.in_conversation.then_some(&session.conversation_id);
         let output = json!({"format": options.format.value(), "voice": options.voice});

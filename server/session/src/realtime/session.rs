@@ -369,10 +369,11 @@ impl Session {
     /// Takes audio in, and has it listened to.
     pub(super) fn on_audio(&mut self, audio: &[f32], now: Duration) {
         self.input.push(audio, now);
-        if self.settings.detection.is_some() && !self.deaf {
-            if let Some(frames) = self.input.listen(audio) {
-                self.commands.push_back(Command::Listen(frames));
-            }
+        if self.settings.detection.is_some()
+            && !self.deaf
+            && let Some(frames) = self.input.listen(audio)
+        {
+            self.commands.push_back(Command::Listen(frames));
         }
         // Nobody commits: the oldest goes.
         let most = samples(self.config.limits.turn) + count(audio.len());

@@ -259,13 +259,13 @@ impl Session {
             ..Timing::default()
         };
         let guess = self.guess.take();
-        self.commit_turn(turn.item, turn.start, turn.heard, guess, timing, now);
+        self.commit_turn(&turn.item, turn.start, turn.heard, guess, timing, now);
     }
 
     /// Makes an item of what was heard, and has it answered if turns are.
     fn commit_turn(
         &mut self,
-        item: String,
+        item: &str,
         from: u64,
         to: u64,
         guess: Option<Guess>,
@@ -274,12 +274,12 @@ impl Session {
     ) {
         timing.transcript = guess.as_ref().and_then(|guess| guess.known_at);
         let answers = self.answers_turns();
-        let guess = self.commit_audio(&item, from, to, guess);
-        let known = self.history.get(&item).is_some_and(|i| !i.is_pending());
+        let guess = self.commit_audio(item, from, to, guess);
+        let known = self.history.get(item).is_some_and(|i| !i.is_pending());
         if answers {
             self.forget_auto();
             self.auto = Some(Auto {
-                item: Some(item.clone()),
+                item: Some(item.to_owned()),
                 guess,
                 timing,
             });
@@ -287,7 +287,7 @@ impl Session {
             self.drop_guess(&guess);
         }
         if known {
-            self.on_item_known(&item, now);
+            self.on_item_known(item, now);
         }
     }
 
