@@ -140,7 +140,7 @@ async fn what_there_is_can_be_asked_for() {
     assert_eq!(get(&server, "/health").await.json()["status"], "ok");
     assert_eq!(
         get(&server, "/ready").await.json()["models"],
-        json!(["toy", "toy-chat", "toy-failing"])
+        json!(["toy", "toy-chat", "toy-failing", "toy-scribe", "toy-vad"])
     );
     let graph = get(&server, "/v1/models/toy/graph?format=json")
         .await

@@ -184,7 +184,7 @@ async fn what_is_wrong_with_a_form_is_named() {
     let answer = ask_at(&server, DOOR, &[("model", "whisper-1")], None).await;
     assert_eq!(
         (answer.status, answer.code().as_str()),
-        (400, "missing_field")
+        (400, "missing_required_parameter")
     );
     let answer = exchange(
         &server,
