@@ -61,8 +61,8 @@ weights:
 weights-test:
 	$(call say,building the workspace for the tests)
 	cargo build --locked --workspace --all-targets
-	$(call say,installing the weights that the tests use (229 MB; fetched once))
-	$(PROMENADE_TESTED) models install default whisper-tiny-en smollm2-135m-instruct
+	$(call say,installing the weights that the tests use (240 MB; fetched once))
+	$(PROMENADE_TESTED) models install default whisper-tiny-en smollm2-135m-instruct silero-vad
 
 fmt:
 	$(call say,checking the format)

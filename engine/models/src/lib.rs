@@ -1,6 +1,8 @@
 //! One folder a model: its declaration, submodules and weights.
 
 pub mod dense;
+pub mod onnx;
+pub mod silero;
 pub mod text;
 pub mod vits;
 pub mod weights;

@@ -7,10 +7,10 @@ use std::{path::Path, sync::Arc};
 
 use runtime::Model;
 
-use crate::{Error, Result, dense, toy, vits, whisper};
+use crate::{Error, Result, dense, silero, toy, vits, whisper};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 7] = [
+pub const IDS: [&str; 8] = [
     "toy",
     "toy-chat",
     toy::hearing::Ear::ID,
@@ -18,6 +18,7 @@ pub const IDS: [&str; 7] = [
     vits::DEFAULT_ID,
     dense::DEFAULT_ID,
     whisper::DEFAULT_ID,
+    silero::DEFAULT_ID,
 ];
 
 /// Which model to load, and how it is set up.
@@ -38,6 +39,8 @@ pub enum ModelConfig {
     Language(dense::Config),
     /// A Whisper recogniser.
     Recogniser(whisper::Config),
+    /// A voice activity detector.
+    VoiceActivity(silero::Config),
 }
 
 impl Default for ModelConfig {
@@ -65,6 +68,7 @@ impl ModelConfig {
                 weights: Some(path.into()),
                 cache: None,
             })),
+            silero::DEFAULT_ID => Ok(Self::VoiceActivity(silero::Config::default())),
             dense::DEFAULT_ID => Ok(Self::Language(dense::Config::default())),
             whisper::DEFAULT_ID => Ok(Self::Recogniser(whisper::Config::default())),
             path if is_recogniser(path) => Ok(Self::Recogniser(whisper::Config::at(path.into()))),
@@ -87,6 +91,7 @@ impl ModelConfig {
             Self::Voice(config) => &config.id,
             Self::Language(config) => &config.id,
             Self::Recogniser(config) => &config.id,
+            Self::VoiceActivity(config) => &config.id,
         }
     }
 
@@ -103,6 +108,7 @@ impl ModelConfig {
             Self::Voice(config) => Ok(Arc::new(vits::Vits::load(config, threads)?)),
             Self::Language(config) => Ok(Arc::new(dense::Language::load(config, threads)?)),
             Self::Recogniser(config) => Ok(Arc::new(whisper::Whisper::load(config, threads)?)),
+            Self::VoiceActivity(config) => Ok(Arc::new(silero::Silero::load(config)?)),
         }
     }
 }

@@ -4,7 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use engine::{
-    Config, Engine, Finish, Job, Kind, ModelConfig, Options, Output, Sound, Value, vits, whisper,
+    Config, Engine, Finish, Job, Kind, ModelConfig, Options, Output, Sound, Value, silero, vits,
+    whisper,
 };
 
 use crate::support::{PATIENCE, at_rest};
@@ -210,4 +211,60 @@ fn what_cannot_be_heard_is_refused_by_name() {
 fn silence_has_no_words() {
     let (text, _, finish) = heard(job(&[0.0; 32_000]));
     assert_eq!((text.as_str(), finish), ("", Finish::Stop));
+}
+
+/// What the installed ear says of each frame of a sound that arrives in pieces of this length.
+fn listened(engine: &Engine, sound: &[f32], piece: usize) -> Vec<f32> {
+    let job = Job {
+        model: silero::DEFAULT_ID.into(),
+        ..Job::default()
+    };
+    let request = engine.submit(job).unwrap();
+    let (mut said, mut outputs) = (Vec::new(), request.outputs);
+    for mut rest in sound.chunks(piece) {
+        while !rest.is_empty() {
+            let taken = request.feed.audio(rest).unwrap().0;
+            rest = &rest[taken..];
+            if taken == 0 {
+                match outputs.recv_blocking(PATIENCE) {
+                    Some(Output::Scalar { value, .. }) => said.push(value),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+    request.feed.end();
+    loop {
+        match outputs.recv_blocking(PATIENCE) {
+            Some(Output::Scalar { value, .. }) => said.push(value),
+            Some(Output::Done { .. }) => return said,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn speech_is_told_from_silence_however_it_arrives() {
+    let mut sound = vec![0.0; 16_000];
+    sound.extend(spoken(SENTENCE));
+    sound.extend(vec![0.0; 16_000]);
+    let config = Config {
+        models: vec![ModelConfig::named(silero::DEFAULT_ID).unwrap()],
+        threads: 1,
+        ..Config::default()
+    };
+    let ear = Engine::start(config).unwrap();
+    let whole = listened(&ear, &sound, sound.len());
+    assert_eq!(whole.len(), sound.len() / silero::FRAME_SAMPLES);
+    for piece in [160, 512, 1_000] {
+        assert_eq!(listened(&ear, &sound, piece), whole, "pieces of {piece}");
+    }
+    let (before, rest) = whole.split_at(30);
+    let (words, after) = rest.split_at(rest.len() - 24);
+    let loudest = |part: &[f32]| part.iter().copied().fold(0.0, f32::max);
+    assert!(loudest(before) < 0.3, "before: {}", loudest(before));
+    assert!(loudest(after) < 0.3, "after: {}", loudest(after));
+    let speech = words.iter().filter(|p| **p > 0.5).count();
+    assert!(speech * 10 > words.len() * 7, "{speech} of {}", words.len());
+    at_rest(&ear);
 }

@@ -20,9 +20,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     error::{Error, Result},
-    onnx::{Cut, Onnx, operator, resolve},
     reach::{Segment, segments},
 };
+use crate::onnx::{self, Cut, Onnx, operator, resolve};
 
 /// The named parts of a voice's graph.
 pub(super) struct Anatomy {
@@ -100,7 +100,7 @@ impl Anatomy {
     }
 
     /// The part from ids to durations, as a model.
-    pub(super) fn encoder(&self, onnx: &Onnx) -> Result<Vec<u8>> {
+    pub(super) fn encoder(&self, onnx: &Onnx) -> onnx::Result<Vec<u8>> {
         let mut inputs = self.given();
         inputs.extend(self.duration_noise.as_ref().map(Cut::float));
         let mut outputs = vec![self.durations.clone()];
@@ -109,7 +109,7 @@ impl Anatomy {
     }
 
     /// The part from durations to frames, as a model.
-    pub(super) fn spreader(&self, onnx: &Onnx) -> Result<Vec<u8>> {
+    pub(super) fn spreader(&self, onnx: &Onnx) -> onnx::Result<Vec<u8>> {
         let mut inputs = self.given();
         inputs.push(Cut::float(&self.durations));
         inputs.push(Cut::float(&self.frame_noise));
@@ -127,7 +127,7 @@ impl Anatomy {
     }
 
     /// One piece of the flow or the decoder, as a model.
-    pub(super) fn stage(&self, onnx: &Onnx, segment: &Segment) -> Result<Vec<u8>> {
+    pub(super) fn stage(&self, onnx: &Onnx, segment: &Segment) -> onnx::Result<Vec<u8>> {
         let mut inputs = vec![Cut::float(&segment.input)];
         inputs.extend(self.speaker.iter().map(|name| Cut {
             name: name.clone(),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::onnx;
+
 /// The result of loading or running a voice.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -26,14 +28,9 @@ pub enum Error {
         /// What is missing or out of range, and what is accepted.
         problem: String,
     },
-    /// The file is not an ONNX model, or is cut short.
-    #[error("{} is not an ONNX model: {problem}", path.display())]
-    NotOnnx {
-        /// The file.
-        path: PathBuf,
-        /// What the parser said.
-        problem: String,
-    },
+    /// The weights cannot be read, are no ONNX model, or cannot be cut.
+    #[error(transparent)]
+    Onnx(#[from] onnx::Error),
     /// The model's graph is not that of a VITS voice. Another voice helps.
     #[error("not the graph of a VITS voice: looked for {looked_for}, {found}")]
     Graph {

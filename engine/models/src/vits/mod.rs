@@ -35,7 +35,6 @@ mod error;
 mod model;
 mod native;
 mod noise;
-mod onnx;
 mod options;
 mod part;
 mod reach;

@@ -21,11 +21,11 @@ use rten_onnx::onnx::NodeProto;
 use rten_tensor::{NdTensor, prelude::*};
 
 use super::{
-    onnx::{Onnx, attribute, operator, resolve},
     part::Threads,
     reach::{Kernel, Segment, nodes_between},
     stage::Frames,
 };
+use crate::onnx::{Onnx, attribute, operator, resolve};
 
 /// A chain of operators with its weights.
 pub(super) struct Native {

@@ -44,7 +44,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Reads a graph that [`Onnx::extract`](super::onnx::Onnx::extract) wrote.
+    /// Reads a graph that [`Onnx::extract`](crate::onnx::Onnx::extract) wrote.
     pub(super) fn load(name: impl Into<String>, graph: Vec<u8>, threads: &Threads) -> Result<Self> {
         let name = name.into();
         // Packed weights cost memory once and save the packing in each of many short runs.

@@ -24,10 +24,8 @@ use std::collections::{HashMap, HashSet};
 
 use rten_onnx::onnx::NodeProto;
 
-use super::{
-    error::{Error, Result},
-    onnx::{Onnx, attribute, operator, resolve},
-};
+use super::error::{Error, Result};
+use crate::onnx::{Onnx, attribute, operator, resolve};
 
 const LOOKED_FOR: &str = "a part made of 1-D convolutions and pointwise operators";
 

@@ -10,12 +10,14 @@ use super::{
     anatomy::Anatomy,
     model::{Config, Files, Vits},
     noise::{Noise, Purpose},
-    onnx::{Cut, Onnx},
     part::{Part, Threads},
     stage::Frames,
     voice::{Vocoding, Voice},
 };
-use crate::text;
+use crate::{
+    onnx::{self, Cut, Onnx},
+    text,
+};
 
 /// The installed default voice. A test that needs it fails where it is not installed.
 fn installed() -> Files {
@@ -366,7 +368,10 @@ fn what_is_no_voice_is_refused_by_name() {
     std::fs::write(&weights, b"not a model").expect("written");
     let damaged = Voice::load(&weights, 1).err().expect("refused");
     std::fs::remove_dir_all(&folder).expect("removed");
-    assert!(matches!(&damaged, Error::NotOnnx { .. }), "{damaged}");
+    assert!(
+        matches!(&damaged, Error::Onnx(onnx::Error::NotOnnx { .. })),
+        "{damaged}"
+    );
 }
 
 #[test]

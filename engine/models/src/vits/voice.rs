@@ -17,11 +17,11 @@ use super::{
     error::{Error, Result},
     native::Native,
     noise::{Noise, Purpose},
-    onnx::Onnx,
     part::{Part, Threads},
     reach::Segment,
     stage::{Frames, Held, Stage},
 };
+use crate::onnx::Onnx;
 
 /// The most phoneme numbers of one utterance. The encoder's attention grows with the square: at
 /// this length it takes about 8 MB a layer. The front end's sentences stay far below.

@@ -179,6 +179,40 @@ pub static CATALOG: &[Entry] = &[
         licence: "Apache-2.0",
         note: "talks fluently and knows little: for trying things out, not an assistant",
     },
+    Entry {
+        id: "silero-vad",
+        what: "whether someone speaks: Silero VAD 6.2 at 16 kHz, 309,633 parameters",
+        default: false,
+        package: "silero-vad",
+        version: "6.2.3",
+        wheel: "silero_vad-6.2.3-py3-none-any.whl",
+        sha256: "7b7f5436cfcb02fae583a05b512ea96467fd449fe54cb49a5e4f06c51a1e43b8",
+        wheel_bytes: 11_317_527,
+        files: &[File {
+            in_wheel: "silero_vad/data/silero_vad_16k_op15.onnx",
+            name: "silero_vad_16k_op15.onnx",
+            bytes: 1_289_603,
+        }],
+        licence: "MIT",
+        note: "",
+    },
+    Entry {
+        id: "smart-turn",
+        what: "whether who spoke is done: Smart Turn v3.2 in 8 bits, 8.0 M parameters",
+        default: false,
+        package: "pipecat-ai",
+        version: "1.14.0",
+        wheel: "pipecat_ai-1.14.0-py3-none-any.whl",
+        sha256: "0352f504b44e78bdf524e45af4bc759601c835b9b7dc195efe5e03384b974a44",
+        wheel_bytes: 12_109_725,
+        files: &[File {
+            in_wheel: "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
+            name: "smart-turn-v3.2-cpu.onnx",
+            bytes: 8_679_182,
+        }],
+        licence: "BSD-2-Clause, as the package's",
+        note: "widened to f32 when it is loaded: in 8 bits its answers depend on the processor",
+    },
 ];
 
 /// The entry of an id.

@@ -150,6 +150,36 @@ impl Cache {
     }
 }
 
+/// The file that `path` names, or else the first one of the installed entry `id` in the cache at
+/// `cache`, which is the environment's where it is none.
+///
+/// # Errors
+/// As [`Cache::locate`].
+pub(crate) fn file_of(
+    id: &str,
+    path: Option<&PathBuf>,
+    cache: Option<&PathBuf>,
+) -> Result<PathBuf> {
+    if let Some(path) = path {
+        return Ok(path.clone());
+    }
+    let cache = match cache {
+        Some(root) => Cache::new(root),
+        None => Cache::from_environment(|name| std::env::var_os(name))?,
+    };
+    let name = entry(id)?.files.first().map(|file| file.name);
+    Ok(cache.locate(id)?.join(name.unwrap_or_default()))
+}
+
+/// The licence of the entry `id`; of a file of one's own nothing is known.
+pub(crate) fn licence_of(id: &str, path: Option<&PathBuf>) -> String {
+    let entry = CATALOG.iter().find(|entry| entry.id == id);
+    match entry.filter(|_| path.is_none()) {
+        Some(entry) => entry.licence.to_owned(),
+        None => "not known here: see what came with the model".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

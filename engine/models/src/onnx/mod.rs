@@ -1,11 +1,14 @@
-//! An ONNX graph that can be looked into and cut.
+//! An ONNX graph that can be looked into and cut, and whose weights can be read.
 //!
-//! A voice comes as one graph from phonemes to samples. Serving it needs parts of that graph with
+//! What has arithmetic of its own takes the weights alone: [`Onnx::weight`]. A voice comes as one graph from phonemes to samples. Serving it needs parts of that graph with
 //! other inputs and outputs: noise that is ours, durations that are seen, a decoder that runs in
 //! chunks. [`Onnx`] indexes the graph by value names and [`Onnx::extract`] writes a part of it as
 //! a model of its own, in memory and without touching the file. Cutting the file's graph, rather
 //! than naming inner values to the runtime that executes it, leaves that runtime free to fuse
 //! whatever lies inside a part.
+
+mod error;
+mod weight;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,10 +21,10 @@ use rten_onnx::onnx::{
     TypeProto, TypeProtoTensor, ValueInfoProto,
 };
 
-use super::error::{Error, Result};
+pub use error::{Error, Result};
 
 /// A graph with its values indexed by name.
-pub(super) struct Onnx {
+pub(crate) struct Onnx {
     graph: GraphProto,
     ir_version: Option<i64>,
     opsets: Vec<OperatorSetIdProto>,
@@ -32,16 +35,16 @@ pub(super) struct Onnx {
 
 /// An input of a part that is cut out.
 #[derive(Clone, Debug)]
-pub(super) struct Cut {
+pub(crate) struct Cut {
     /// The value's name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its type, where it is known to be a float tensor: some fusions need to know.
-    pub(super) float: bool,
+    pub(crate) float: bool,
 }
 
 impl Cut {
     /// A value that is a float tensor.
-    pub(super) fn float(name: impl Into<String>) -> Self {
+    pub(crate) fn float(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             float: true,
@@ -51,7 +54,7 @@ impl Cut {
 
 impl Onnx {
     /// Reads a model file.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
@@ -92,12 +95,12 @@ impl Onnx {
     }
 
     /// All nodes, producers before consumers.
-    pub(super) fn nodes(&self) -> &[NodeProto] {
+    pub(crate) fn nodes(&self) -> &[NodeProto] {
         &self.graph.node
     }
 
     /// The names of the graph's own inputs, without those that are weights.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
         let names = self
             .graph
             .input
@@ -107,7 +110,7 @@ impl Onnx {
     }
 
     /// The names of the graph's outputs.
-    pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &str> {
         self.graph
             .output
             .iter()
@@ -115,22 +118,22 @@ impl Onnx {
     }
 
     /// The node that makes a value; none for weights and the graph's inputs.
-    pub(super) fn producer(&self, value: &str) -> Option<usize> {
+    pub(crate) fn producer(&self, value: &str) -> Option<usize> {
         self.producers.get(value).copied()
     }
 
     /// The nodes that take a value, in the graph's order.
-    pub(super) fn consumers(&self, value: &str) -> &[usize] {
+    pub(crate) fn consumers(&self, value: &str) -> &[usize] {
         self.consumers.get(value).map_or(&[], Vec::as_slice)
     }
 
     /// The shape of a weight.
-    pub(super) fn weight_shape(&self, value: &str) -> Option<&[i64]> {
+    pub(crate) fn weight_shape(&self, value: &str) -> Option<&[i64]> {
         self.constant(value).map(|tensor| tensor.dims.as_slice())
     }
 
     /// The integers of a small constant, whether it is a weight or a `Constant` node.
-    pub(super) fn integers(&self, value: &str) -> Option<Vec<i64>> {
+    pub(crate) fn integers(&self, value: &str) -> Option<Vec<i64>> {
         let tensor = self.constant(value)?;
         if tensor.data_type != Some(DataType::INT64) {
             return None;
@@ -148,7 +151,7 @@ impl Onnx {
     }
 
     /// The floats of a constant, whether it is a weight or a `Constant` node.
-    pub(super) fn floats(&self, value: &str) -> Option<Vec<f32>> {
+    pub(crate) fn floats(&self, value: &str) -> Option<Vec<f32>> {
         let tensor = self.constant(value)?;
         if tensor.data_type != Some(DataType::FLOAT) {
             return None;
@@ -166,7 +169,7 @@ impl Onnx {
     }
 
     /// Whether a value is a weight or a `Constant` node.
-    pub(super) fn is_constant(&self, value: &str) -> bool {
+    pub(crate) fn is_constant(&self, value: &str) -> bool {
         self.constant(value).is_some()
     }
 
@@ -182,7 +185,7 @@ impl Onnx {
     }
 
     /// All nodes that any of `values` depends on, found backwards without going past `stops`.
-    pub(super) fn ancestors(&self, values: &[&str], stops: &HashSet<String>) -> HashSet<usize> {
+    pub(crate) fn ancestors(&self, values: &[&str], stops: &HashSet<String>) -> HashSet<usize> {
         let mut found = HashSet::new();
         let mut waiting: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
         while let Some(value) = waiting.pop() {
@@ -199,7 +202,7 @@ impl Onnx {
     }
 
     /// All nodes that depend on `value`.
-    pub(super) fn descendants(&self, value: &str) -> HashSet<usize> {
+    pub(crate) fn descendants(&self, value: &str) -> HashSet<usize> {
         let mut found = HashSet::new();
         let mut waiting = vec![value];
         while let Some(value) = waiting.pop() {
@@ -215,7 +218,7 @@ impl Onnx {
     /// Writes the part between `inputs` and `outputs` as a model of its own.
     ///
     /// `same` maps a value to another one that stands for it wherever it is used.
-    pub(super) fn extract(
+    pub(crate) fn extract(
         &self,
         part: &str,
         inputs: &[Cut],
@@ -239,7 +242,7 @@ impl Onnx {
             } else if let Some(&index) = self.weights.get(&value) {
                 weights.insert(index);
             } else {
-                return Err(Error::Load {
+                return Err(Error::Cut {
                     part: part.to_owned(),
                     problem: format!("it needs the value `{value}`, which lies outside"),
                 });
@@ -271,7 +274,7 @@ impl Onnx {
             opset_import: self.opsets.clone(),
             ..ModelProto::default()
         };
-        model.write_buf().map_err(|error| Error::Load {
+        model.write_buf().map_err(|error| Error::Cut {
             part: part.to_owned(),
             problem: error.to_string(),
         })
@@ -279,7 +282,7 @@ impl Onnx {
 }
 
 /// What a value is called after all replacements.
-pub(super) fn resolve(same: &HashMap<String, String>, name: &str) -> String {
+pub(crate) fn resolve(same: &HashMap<String, String>, name: &str) -> String {
     let mut name = name;
     // A chain is at most as long as the table, so a circle ends too.
     for _ in 0..=same.len() {
@@ -292,14 +295,14 @@ pub(super) fn resolve(same: &HashMap<String, String>, name: &str) -> String {
 }
 
 /// An attribute of a node.
-pub(super) fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a AttributeProto> {
+pub(crate) fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a AttributeProto> {
     node.attribute
         .iter()
         .find(|attribute| attribute.name.as_deref() == Some(name))
 }
 
 /// The operator of a node.
-pub(super) fn operator(node: &NodeProto) -> &str {
+pub(crate) fn operator(node: &NodeProto) -> &str {
     node.op_type.as_deref().unwrap_or_default()
 }
 
