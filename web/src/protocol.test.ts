@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clientMessage, errorMessage, parseModels, parseServerMessage, parseVoices, ProtocolError, speechBody } from './protocol.ts';
+import { clientMessage, errorCode, errorMessage, parseModels, parseServerMessage, parseTalkModels, parseVoices, ProtocolError, speechBody } from './protocol.ts';
 
 const OPTIONS = { model: 'toy', voice: 'sine', speed: 1.5 };
 
@@ -55,6 +55,19 @@ test('lists of models and voices are read', () => {
     { id: 'c', model: null },
   ]);
   for (const body of [null, [], {}, { data: 3 }, { data: [{}] }]) assert.throws(() => parseModels(body), ProtocolError);
+});
+
+test('one can talk to the models for chat, where there is a door for it', () => {
+  const chat = { id: 'lm', task: 'chat', endpoints: ['/v1/chat/completions'] };
+  const ear = { id: 'ear', task: 'transcription', endpoints: ['/v1/audio/transcriptions', '/v1/realtime'] };
+  assert.deepEqual(parseTalkModels({ data: [{ id: 'toy', task: 'speech' }, chat, ear] }), ['lm']);
+  assert.deepEqual(parseTalkModels({ data: [chat] }), []);
+  assert.deepEqual(parseTalkModels({ data: [ear] }), []);
+});
+
+test('an error body gives its code where it has one', () => {
+  assert.equal(errorCode({ error: { code: 'x' } }), 'x');
+  for (const body of [null, 'x', {}, { error: 'x' }, { error: { code: null } }]) assert.equal(errorCode(body), null);
 });
 
 test('an error body gives its message, and anything else gives none', () => {

@@ -9,6 +9,10 @@ export const PATHS = {
   voices: '/v1/audio/voices',
   speech: '/v1/audio/speech',
   speechStream: '/v1/audio/speech/stream',
+  realtime: '/v1/realtime',
+  calls: '/v1/realtime/calls',
+  ready: '/ready',
+  metrics: '/metrics',
   graph: (model: string) => `/v1/models/${encodeURIComponent(model)}/graph?format=json`,
 } as const;
 
@@ -128,6 +132,17 @@ export function parseModels(body: unknown): string[] {
   return [...new Set(list.filter(speaks).map((item) => parseId(item, 'model')))];
 }
 
+/**
+ * Ids of the models that one can talk to: those for chat, where the server has a door for
+ * conversations. Who listens and who speaks beside them is found at that door as well.
+ */
+export function parseTalkModels(body: unknown): string[] {
+  const list = asList(asObject(body, 'the list of models')['data'], 'models').filter(isFields);
+  const atDoor = list.filter(({ endpoints }) => Array.isArray(endpoints) && endpoints.includes(PATHS.realtime));
+  const talking = atDoor.length === 0 ? [] : list.filter(({ task }) => task === 'chat');
+  return [...new Set(talking.map((item) => parseId(item, 'model')))];
+}
+
 /** The voices that the server offers. */
 export function parseVoices(body: unknown): Voice[] {
   const list = asList(asObject(body, 'the list of voices')['voices'], 'voices');
@@ -158,6 +173,12 @@ export function errorMessage(body: unknown): string | null {
   return typeof message === 'string' && message.trim() !== '' ? message : null;
 }
 
+/** The code of `{error: {code}}`, if `body` is one. */
+export function errorCode(body: unknown): string | null {
+  const error = isFields(body) ? body['error'] : null;
+  return isFields(error) && typeof error['code'] === 'string' ? error['code'] : null;
+}
+
 export type Fields = Record<string, unknown>;
 
 export function isFields(value: unknown): value is Fields {
@@ -174,6 +195,15 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     throw new ProtocolError('a message that is not JSON');
+  }
+}
+
+/** `text` read as JSON, where it is. */
+export function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 

@@ -1,6 +1,7 @@
 // What the page asks the server beside speech: models, voices, the graph of a model.
 
-import { errorMessage, parseModels, parseVoices, PATHS, ProtocolError, type Voice } from './protocol.ts';
+import { keyHeaders } from './key.ts';
+import { errorMessage, parseModels, parseTalkModels, parseVoices, PATHS, ProtocolError, type Voice } from './protocol.ts';
 import { UNREACHABLE } from './transport/transport.ts';
 import { parseGraph, type WalkGraph } from './walk/graph.ts';
 
@@ -10,16 +11,26 @@ const TIMEOUT_MS = 5_000;
 /** A question that got no good answer; the message says it in words. */
 export class ServerError extends Error {
   override name = 'ServerError';
+  /** The answer's status; null where there was no answer. */
+  readonly status: number | null;
+
+  constructor(message: string, status: number | null = null) {
+    super(message);
+    this.status = status;
+  }
 }
 
 export interface Offer {
+  /** Models that speak a text. */
   models: string[];
   voices: Voice[];
+  /** Models that one can talk to. */
+  talk: string[];
 }
 
 export async function fetchOffer(): Promise<Offer> {
   const [models, voices] = await Promise.all([ask(PATHS.models), ask(PATHS.voices)]);
-  return parsed(() => ({ models: parseModels(models), voices: parseVoices(voices) }));
+  return parsed(() => ({ models: parseModels(models), voices: parseVoices(voices), talk: parseTalkModels(models) }));
 }
 
 export async function fetchGraph(model: string): Promise<WalkGraph> {
@@ -40,7 +51,7 @@ async function ask(path: string): Promise<unknown> {
   let response: Response;
   let text: string;
   try {
-    response = await fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    response = await fetch(path, { headers: keyHeaders(), signal: AbortSignal.timeout(TIMEOUT_MS) });
     text = await response.text();
   } catch {
     throw new ServerError(UNREACHABLE);
@@ -52,7 +63,7 @@ async function ask(path: string): Promise<unknown> {
     throw new ServerError(`The server answered ${path} with something that is not JSON.`);
   }
   if (!response.ok) {
-    throw new ServerError(errorMessage(body) ?? `The server answered ${path} with status ${response.status}.`);
+    throw new ServerError(errorMessage(body) ?? `The server answered ${path} with status ${response.status}.`, response.status);
   }
   return body;
 }

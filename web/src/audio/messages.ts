@@ -32,3 +32,11 @@ export const STATES = ['idle', 'filling', 'playing', 'stalled', 'ended'] as cons
 export const RING_CAPACITY = 96_000;
 
 export const PROCESSOR = 'promenade-playout';
+
+/** What is listened to, whatever the device's rate. */
+export const CAPTURE_RATE = 24_000;
+
+/** Samples that the listening audio thread hands over at once: 20 ms, as 16-bit integers. */
+export const CAPTURE_FRAME = 480;
+
+export const CAPTURE_PROCESSOR = 'promenade-capture';

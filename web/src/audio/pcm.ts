@@ -33,3 +33,10 @@ export function floatFromPcm(samples: Int16Array): Float32Array<ArrayBuffer> {
   for (let i = 0; i < samples.length; i++) floats[i] = samples[i]! / 32768;
   return floats;
 }
+
+/** Root mean square of `samples`, 0..1. */
+export function rmsOf(samples: Int16Array): number {
+  let energy = 0;
+  for (let i = 0; i < samples.length; i++) energy += samples[i]! * samples[i]!;
+  return samples.length === 0 ? 0 : Math.sqrt(energy / samples.length) / 32768;
+}

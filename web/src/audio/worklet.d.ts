@@ -9,3 +9,6 @@ declare function registerProcessor(name: string, processor: new () => AudioWorkl
 
 /** The context's position, in sample frames, at the start of the current block. */
 declare const currentFrame: number;
+
+/** The context's samples per second. */
+declare const sampleRate: number;

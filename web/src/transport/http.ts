@@ -1,5 +1,6 @@
 // `POST /v1/audio/speech`, read as a stream. The whole text goes in one request.
 
+import { keyHeaders } from '../key.ts';
 import { errorMessage, PATHS, PCM_RATE, speechBody, type SpeechOptions } from '../protocol.ts';
 import { LOST, UNREACHABLE, type Speech, type SpeechEvents, type Transport } from './transport.ts';
 
@@ -44,7 +45,7 @@ class HttpSpeech implements Speech {
       this.#events.sent();
       const response = await fetch(PATHS.speech, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...keyHeaders() },
         body: speechBody(this.#options, this.#text),
         signal,
       });

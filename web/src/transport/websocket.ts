@@ -1,5 +1,6 @@
 // `WS /v1/audio/speech/stream`: text goes in as it is typed, audio and word times come out.
 
+import { keyProtocols } from '../key.ts';
 import { clientMessage, parseServerMessage, PATHS, ProtocolError, type ServerMessage, type SpeechOptions } from '../protocol.ts';
 import { LOST, UNREACHABLE, type Speech, type SpeechEvents, type Transport } from './transport.ts';
 
@@ -16,7 +17,7 @@ export class WebSocketTransport implements Transport {
   }
 
   open(options: SpeechOptions, events: SpeechEvents): Speech {
-    return new WebSocketSpeech(new WebSocket(this.#origin + PATHS.speechStream), options, events);
+    return new WebSocketSpeech(new WebSocket(this.#origin + PATHS.speechStream, keyProtocols()), options, events);
   }
 }
 
