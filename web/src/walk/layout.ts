@@ -34,6 +34,8 @@ const CHAR_WIDTH = 7.6;
 const LABEL_CHAR_WIDTH = 6.4;
 /** Equal on both sides, so that a frame's middle is the middle of what is in it. */
 const FRAME_PADDING = 26;
+/** Left and right of a frame's name, down to the line that passes it. */
+const NAME_MARGIN = 22;
 const END_SIZE = 64;
 /** What an edge beside the main line weighs: the main line stays straight. */
 const ASIDE = 0.02;
@@ -110,10 +112,12 @@ class Drawing {
       });
     });
     const placed = placeInLayers(boxes, arrows, { along: 30, across: 16, pass: 22 });
+    const across = placed.across + 2 * FRAME_PADDING;
+    // Its name stands beside the line that comes in from above.
     const box = {
       id: `frame:${name}`,
       along: placed.along + (this.#right ? 0 : FRAME_PADDING),
-      across: placed.across + 2 * FRAME_PADDING,
+      across: this.#right ? across : Math.max(across, 2 * (name.length * CHAR_WIDTH + NAME_MARGIN)),
     };
     return { name, placed, box, arrows: indices };
   }
@@ -142,7 +146,7 @@ class Drawing {
     };
     const origin = (frame: Frame): Flow => {
       const { along, across } = corner(frame);
-      return { along: along + (this.#right ? 0 : FRAME_PADDING / 2), across: across + FRAME_PADDING };
+      return { along: along + (this.#right ? 0 : FRAME_PADDING / 2), across: across + (frame.box.across - frame.placed.across) / 2 };
     };
     const inFrame = (frame: Frame, point: Flow): Flow => {
       const start = origin(frame);
