@@ -1,7 +1,7 @@
 // Builds the page into dist/, or with --tests the unit tests into the cache folder.
 //
 // dist/ is self-contained and has fixed names, so that a server can embed it: index.html and
-// assets/{main.js, playout-worklet.js, style.css, favicon.svg}. Nothing in it is inline and nothing
+// assets/{main.js, playout-worklet.js, capture-worklet.js, style.css, favicon.svg}. Nothing in it is inline and nothing
 // comes from another origin; it works under `Content-Security-Policy: default-src 'self'`.
 
 import { build } from 'esbuild';
@@ -30,6 +30,7 @@ async function buildPage() {
     entryPoints: {
       main: join(here, 'src/main.ts'),
       'playout-worklet': join(here, 'src/audio/playout-worklet.ts'),
+      'capture-worklet': join(here, 'src/audio/capture-worklet.ts'),
       style: join(here, 'src/style.css'),
     },
     outdir: join(dist, 'assets'),

@@ -1,5 +1,5 @@
 // Wires the page and starts it.
 
-import { Page } from './page.ts';
+import { App } from './app.ts';
 
-void new Page().connect();
+void new App().connect();

@@ -1,7 +1,7 @@
 // The form: what to say, by which model and voice, through which door.
 
 import { SPEED, type SpeechOptions, type Voice } from '../protocol.ts';
-import { byId, element } from './dom.ts';
+import { byId, element, fillSelect } from './dom.ts';
 import { SAMPLES } from './samples.ts';
 
 export type Door = 'ws' | 'http';
@@ -75,7 +75,7 @@ export class Composer {
 
   offer(models: string[], voices: Voice[]): void {
     this.#voices = voices;
-    fill(this.#model, models);
+    fillSelect(this.#model, models);
     this.#offerVoices();
   }
 
@@ -122,6 +122,8 @@ export class Composer {
       this.#handlers.changed();
     });
     document.addEventListener('keydown', (event) => {
+      // What is on another tab is not meant.
+      if (this.#form.offsetParent === null) return;
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
         if (!this.#speak.disabled) this.#handlers.speak();
@@ -153,7 +155,7 @@ export class Composer {
     const model = this.#model.value;
     const fitting = this.#voices.filter((voice) => voice.model === null || voice.model === model);
     // An alias of a model has no voices of its own in the list: then all are offered.
-    fill(this.#voice, (fitting.length > 0 ? fitting : this.#voices).map((voice) => voice.id));
+    fillSelect(this.#voice, (fitting.length > 0 ? fitting : this.#voices).map((voice) => voice.id));
   }
 
   #enable(): void {
@@ -168,8 +170,3 @@ export class Composer {
   }
 }
 
-function fill(select: HTMLSelectElement, values: string[]): void {
-  const chosen = select.value;
-  select.replaceChildren(...values.map((value) => element('option', { value }, value)));
-  if (values.includes(chosen)) select.value = chosen;
-}

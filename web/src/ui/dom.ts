@@ -7,6 +7,13 @@ export function byId<T extends Element>(id: string, kind: new () => T): T {
   return element;
 }
 
+/** The part of `root` that the page's HTML marks as `data-part="name"`. */
+export function partOf(root: HTMLElement, name: string): HTMLElement {
+  const part = root.querySelector(`[data-part="${name}"]`);
+  if (!(part instanceof HTMLElement)) throw new Error(`#${root.id} has no part "${name}"`);
+  return part;
+}
+
 export function element<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Record<string, string> = {},
@@ -27,4 +34,12 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   made.append(...children);
   return made;
+}
+
+/** Offers `values`; what was chosen stays chosen, if it is still there. */
+export function fillSelect(select: HTMLSelectElement, values: readonly (string | { value: string; name: string })[]): void {
+  const chosen = select.value;
+  const options = values.map((value) => (typeof value === 'string' ? { value, name: value } : value));
+  select.replaceChildren(...options.map(({ value, name }) => element('option', { value }, name)));
+  if (options.some(({ value }) => value === chosen)) select.value = chosen;
 }

@@ -1,12 +1,12 @@
 // The walk as a drawing, alive: what is known to have passed an edge moves along it.
 //
-// The page sees the two ends of a walk: the text that goes in, and the audio and words that come
-// out. Only these move. A node is marked as having run once something came out that depends on it.
+// The page sees the two ends of a walk: what it sends in, and the audio and words that come out.
+// Only these move. A node is marked as having run once something came out that depends on it.
 
 import { REQUESTER, type GraphEdge, type WalkGraph } from '../walk/graph.ts';
 import { labelWidth, layOut, type Layout, type Point, type Rect } from '../walk/layout.ts';
 import { upstream } from '../walk/upstream.ts';
-import { byId, svg } from './dom.ts';
+import { partOf, svg } from './dom.ts';
 
 /** Below this width the walk is drawn downwards. */
 const NARROW = 680;
@@ -23,9 +23,9 @@ interface Moving {
 }
 
 export class WalkView {
-  readonly #root = byId('walk', HTMLElement);
-  readonly #note = byId('walk-note', HTMLElement);
-  readonly #legend = byId('legend', HTMLElement);
+  readonly #root: HTMLElement;
+  readonly #note: HTMLElement;
+  readonly #legend: HTMLElement;
   readonly #still = matchMedia('(prefers-reduced-motion: reduce)');
   readonly #resize: ResizeObserver;
   #graph: WalkGraph | null = null;
@@ -36,7 +36,10 @@ export class WalkView {
   #moving: Moving[] = [];
   #layer: SVGGElement | null = null;
 
-  constructor() {
+  constructor(card: HTMLElement) {
+    this.#root = partOf(card, 'drawing');
+    this.#note = partOf(card, 'note');
+    this.#legend = partOf(card, 'legend');
     this.#resize = new ResizeObserver(() => this.#draw(false));
     this.#resize.observe(this.#root);
   }
@@ -65,14 +68,17 @@ export class WalkView {
     this.#moving = [];
   }
 
-  /** Text has gone in. */
-  textSent(nowMs: number): void {
-    this.#move((edge) => edge.from === REQUESTER, nowMs);
+  /** Something has gone in: `text`, or `audio` where the walk hears. */
+  entered(modality: 'text' | 'audio', nowMs: number): void {
+    const goesIn = (edge: GraphEdge) => edge.from === REQUESTER;
+    const named = (edge: GraphEdge) => goesIn(edge) && carries(edge, modality);
+    // A walk with one way in takes whatever comes by it.
+    this.#move(this.#graph?.edges.some(named) === true ? named : goesIn, nowMs);
   }
 
   /** A chunk of audio, or words, has come out. */
-  arrived(modality: 'audio' | 'words', nowMs: number): void {
-    const fits = (edge: GraphEdge) => edge.to === REQUESTER && (edge.port === modality || edge.modality === modality);
+  arrived(modality: 'audio' | 'words' | 'text', nowMs: number): void {
+    const fits = (edge: GraphEdge) => edge.to === REQUESTER && carries(edge, modality);
     this.#move(fits, nowMs);
     const graph = this.#graph;
     if (graph === null) return;
@@ -148,7 +154,8 @@ export class WalkView {
       this.#nodes.set(node.id, drawn);
       picture.append(drawn);
     }
-    for (const { side, rect } of layout.ends) picture.append(end(side, rect));
+    const hears = graph.edges.some((edge) => edge.from === REQUESTER && carries(edge, 'audio'));
+    for (const { side, rect } of layout.ends) picture.append(end(side === 'out' ? 'out' : hears ? 'microphone' : 'text', rect));
     layout.edges.forEach(({ edge }, index) => picture.append(edgeLabel(edge, labels[index]!, direction)));
     this.#layer = svg('g');
     picture.append(this.#layer);
@@ -163,6 +170,10 @@ export class WalkView {
     const head = direction === 'right' ? `M${x} ${y}l-9 -5v10z` : `M${x} ${y}l-5 -9h10z`;
     return svg('g', {}, path, svg('path', { class: `head ${edge.kind}`, d: head }));
   }
+}
+
+function carries({ port, modality }: GraphEdge, what: string): boolean {
+  return port === what || modality === what;
 }
 
 function frame(name: string, rect: Rect): SVGGElement {
@@ -183,14 +194,15 @@ function nodeBox(id: string, engine: string, rect: Rect): SVGGElement {
   return group;
 }
 
-function end(side: 'in' | 'out', rect: Rect): SVGGElement {
+function end(kind: 'text' | 'microphone' | 'out', rect: Rect): SVGGElement {
   const x = rect.x + rect.width / 2;
   const y = rect.y + rect.height / 2;
-  const icon =
-    side === 'in'
-      ? `M${x - 11} ${y - 6}h22M${x - 11} ${y}h22M${x - 11} ${y + 6}h13`
-      : `M${x - 10} ${y - 4}h5l6 -6v20l-6 -6h-5zM${x + 6} ${y - 5}q5 5 0 10`;
-  return svg('g', { class: 'end' }, svg('circle', { cx: x, cy: y, r: rect.width / 2 - 6 }), svg('path', { d: icon }));
+  const icons = {
+    text: `M${x - 11} ${y - 6}h22M${x - 11} ${y}h22M${x - 11} ${y + 6}h13`,
+    microphone: `M${x - 4} ${y - 8}a4 4 0 0 1 8 0v7a4 4 0 0 1 -8 0zM${x - 8} ${y - 1}a8 8 0 0 0 16 0M${x} ${y + 7}v5`,
+    out: `M${x - 10} ${y - 4}h5l6 -6v20l-6 -6h-5zM${x + 6} ${y - 5}q5 5 0 10`,
+  };
+  return svg('g', { class: 'end' }, svg('circle', { cx: x, cy: y, r: rect.width / 2 - 6 }), svg('path', { d: icons[kind] }));
 }
 
 interface PlacedLabel extends Point {

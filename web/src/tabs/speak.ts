@@ -1,31 +1,28 @@
-// The page: joins the form, the doors, the loudspeaker and the views. The only place that reads the
-// clock and draws by it.
+// The tab that speaks a text: joins the form, the doors, the loudspeaker and the views, and draws by
+// the clock.
 //
 // One utterance at a time. Whoever ends it (the server, the reader, an error) ends it here, and the
 // door and the loudspeaker are closed with it.
 
-import { Playout } from './audio/playout.ts';
-import type { Take } from './audio/take.ts';
-import { wavFromSamples } from './audio/wav.ts';
-import { figuresOf, formatMs, formatSeconds } from './figures.ts';
-import { PATHS, PCM_RATE, speechBody } from './protocol.ts';
-import { fetchGraph, fetchOffer, ServerError } from './server.ts';
-import { HttpTransport } from './transport/http.ts';
-import type { Speech, SpeechEvents, Transport } from './transport/transport.ts';
-import { WebSocketTransport } from './transport/websocket.ts';
-import { Typing } from './typing.ts';
-import { byId } from './ui/dom.ts';
-import { Composer, type Activity, type Door } from './ui/composer.ts';
-import { FiguresView } from './ui/figures.ts';
-import { Transcript } from './ui/transcript.ts';
-import { WalkView } from './ui/walk.ts';
-import { Waveform } from './ui/waveform.ts';
-import { Utterance } from './utterance.ts';
+import { Playout } from '../audio/playout.ts';
+import type { Take } from '../audio/take.ts';
+import { wavFromSamples } from '../audio/wav.ts';
+import { figuresOf, formatMs, formatSeconds } from '../figures.ts';
+import { PATHS, PCM_RATE, speechBody } from '../protocol.ts';
+import { fetchGraph, ServerError, type Offer } from '../server.ts';
+import { HttpTransport } from '../transport/http.ts';
+import type { Speech, SpeechEvents, Transport } from '../transport/transport.ts';
+import { WebSocketTransport } from '../transport/websocket.ts';
+import { Typing } from '../typing.ts';
+import { byId } from '../ui/dom.ts';
+import { Composer, type Activity, type Door } from '../ui/composer.ts';
+import { FiguresView } from '../ui/figures.ts';
+import { Transcript } from '../ui/transcript.ts';
+import { WalkView } from '../ui/walk.ts';
+import { Waveform } from '../ui/waveform.ts';
+import { Utterance } from '../utterance.ts';
 
-/** A server that is gone is asked again this often. */
-const RETRY_MS = 2_000;
-
-export class Page {
+export class SpeakTab {
   readonly #transports: Record<Door, Transport> = {
     ws: new WebSocketTransport(location.origin),
     http: new HttpTransport(),
@@ -35,9 +32,10 @@ export class Page {
   readonly #figures = new FiguresView();
   readonly #waveform = new Waveform();
   readonly #transcript = new Transcript();
-  readonly #walk = new WalkView();
+  readonly #walk = new WalkView(byId('walk', HTMLElement));
   readonly #status = byId('status', HTMLElement);
-  readonly #server = byId('server', HTMLElement);
+  /** Asks anew what the server offers. */
+  readonly #refresh: () => Promise<void>;
   readonly #curl = byId('curl', HTMLElement);
   #utterance: Utterance | null = null;
   #speech: Speech | null = null;
@@ -46,9 +44,10 @@ export class Page {
   #activity: Activity = 'loading';
   #frame: number | null = null;
   #model = '';
-  #retry: ReturnType<typeof setTimeout> | null = null;
+  #gone = false;
 
-  constructor() {
+  constructor(refresh: () => Promise<void>) {
+    this.#refresh = refresh;
     this.#composer = new Composer({
       speak: () => void this.#speak(),
       stop: () => this.#stop(),
@@ -61,28 +60,22 @@ export class Page {
     this.#playout.onReport = () => this.#playoutReported();
   }
 
-  /** Asks what the server offers, again and again while it is away. */
-  async connect(): Promise<void> {
-    try {
-      const offer = await fetchOffer();
-      this.#composer.offer(offer.models, offer.voices);
-      this.#showServer('ready', `${offer.models.length} model${offer.models.length === 1 ? '' : 's'} ready`);
-      if (this.#activity !== 'speaking') this.#setActivity('ready');
-      this.#showCurl();
-      await this.#showGraph(this.#composer.options.model);
-    } catch (error) {
-      if (!(error instanceof ServerError)) throw error;
-      this.#showServer('gone', 'No server; trying again');
-      this.#composer.showError(error.message);
-      if (this.#activity !== 'speaking') this.#setActivity('unavailable');
-      this.#retry ??= setTimeout(() => void this.#reconnect(), RETRY_MS);
-    }
+  /** The server is there. */
+  offer({ models, voices }: Offer): void {
+    this.#composer.offer(models, voices);
+    if (this.#gone) this.#composer.showError(null);
+    this.#gone = false;
+    if (models.length === 0) this.#composer.showError('This server has no model that speaks a text.');
+    if (this.#activity !== 'speaking') this.#setActivity(models.length === 0 ? 'unavailable' : 'ready');
+    this.#showCurl();
+    void this.#showGraph(this.#composer.options.model);
   }
 
-  async #reconnect(): Promise<void> {
-    this.#retry = null;
-    await this.connect();
-    if (this.#server.dataset['server'] === 'ready') this.#composer.showError(null);
+  /** The server is not there, and `message` says why. */
+  unavailable(message: string): void {
+    this.#gone = true;
+    this.#composer.showError(message);
+    if (this.#activity !== 'speaking') this.#setActivity('unavailable');
   }
 
   async #speak(): Promise<void> {
@@ -133,7 +126,7 @@ export class Page {
       sent: () =>
         current(() => {
           utterance.handleSent(performance.now());
-          this.#walk.textSent(performance.now());
+          this.#walk.entered('text', performance.now());
         }),
       answered: () => current(() => utterance.handleAnswered(performance.now())),
       started: (rate) =>
@@ -184,7 +177,7 @@ export class Page {
   /** A failed request may mean that the server is gone; the list of models tells. */
   async #reconnectIfGone(): Promise<void> {
     const said = this.#utterance?.error;
-    await this.connect();
+    await this.#refresh();
     if (said !== undefined && said !== null) this.#composer.showError(said);
   }
 
@@ -239,7 +232,7 @@ export class Page {
     if (piece === '') return;
     this.#utterance?.words.extend(piece);
     this.#speech?.send(piece);
-    this.#walk.textSent(performance.now());
+    this.#walk.entered('text', performance.now());
   }
 
   #finishTyping(): void {
@@ -261,7 +254,7 @@ export class Page {
       this.#composer.showError(`The audio output cannot be opened: ${reason}.`);
       this.#rest();
       // Where the server is gone, that is the better thing to say.
-      void this.connect();
+      void this.#refresh();
       return false;
     }
   }
@@ -276,7 +269,7 @@ export class Page {
 
   /** Nothing speaks any more. */
   #rest(): void {
-    this.#setActivity(this.#server.dataset['server'] === 'gone' ? 'unavailable' : 'ready');
+    this.#setActivity(this.#gone ? 'unavailable' : 'ready');
     this.#draw(performance.now());
     this.#status.textContent = this.#replaying ? 'Played again' : this.#summary();
   }
@@ -322,11 +315,6 @@ export class Page {
       if (!this.#replaying) this.#figures.show(figuresOf(utterance, this.#playout.status));
     }
     return this.#walk.tick(nowMs);
-  }
-
-  #showServer(state: 'ready' | 'gone', text: string): void {
-    this.#server.dataset['server'] = state;
-    this.#server.textContent = text;
   }
 
   async #showGraph(model: string): Promise<void> {
