@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageServer } from './page-files.mjs';
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../../..');
 
@@ -15,15 +16,18 @@ const START_MS = 60_000;
 
 export const TOY_RATE = 24_000;
 
-/** `promenade serve toy` on loopback. */
+/** `promenade serve` on loopback. */
 export class Server {
   #process = null;
   #log = '';
 
-  static async start() {
+  /** Serves `model`: a name, or the name of several. */
+  static async start(model = 'toy') {
     const server = new Server();
+    server.model = model;
     server.port = await freePort();
-    server.origin = `http://127.0.0.1:${server.port}`;
+    const page = await pageServer(server.port);
+    server.origin = `http://127.0.0.1:${page?.address().port ?? server.port}`;
     await server.start();
     return server;
   }
@@ -31,7 +35,7 @@ export class Server {
   /** Starts it, again on the same port after `kill`. */
   async start() {
     this.#log = '';
-    const child = spawn(binary(), ['serve', 'toy', '--listen', `127.0.0.1:${this.port}`]);
+    const child = spawn(binary(), ['serve', this.model, '--listen', `127.0.0.1:${this.port}`]);
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (data) => (this.#log = (this.#log + data).slice(-20_000)));
     }
@@ -39,7 +43,7 @@ export class Server {
     this.#process = child;
     await until('the server is ready', START_MS, async () => {
       assert.equal(child.exitCode, null, `the server ended:\n${this.#log}`);
-      const answer = await fetch(`${this.origin}/ready`).catch(() => null);
+      const answer = await fetch(`http://127.0.0.1:${this.port}/ready`).catch(() => null);
       return answer?.status === 200;
     });
   }
@@ -87,13 +91,14 @@ function openRequestsIn(metrics) {
 export class Tab {
   wrongs = [];
 
-  static async open(browser, server, { viewport = { width: 1200, height: 900 }, ...rest } = {}) {
+  /** Opens the page at one of its tabs; `at: ''` leaves the choice to the page. */
+  static async open(browser, server, { viewport = { width: 1200, height: 900 }, at = '#speak', context = null, ...rest } = {}) {
     const tab = new Tab();
-    tab.context = await browser.newContext({ viewport, acceptDownloads: true, ...rest });
+    tab.context = context ?? (await browser.newContext({ viewport, acceptDownloads: true, ...rest }));
     tab.page = await tab.context.newPage();
     tab.#watch(server.origin);
-    await tab.page.goto(`${server.origin}/`);
-    await tab.state('ready');
+    await tab.page.goto(`${server.origin}/${at}`);
+    await until('the page has asked the server', 30_000, async () => (await tab.data()).state !== 'loading');
     return tab;
   }
 
@@ -118,10 +123,43 @@ export class Tab {
     await until(`the page is ${state}`, ms, async () => (await this.data()).state === state);
   }
 
-  /** What the page says of itself: state, outcome, played samples and their RMS. */
+  /** What the page says of itself: state, outcome, played samples and their RMS; and of a conversation. */
   async data() {
-    const { state, outcome, played = '0', rms = '0' } = await this.page.evaluate(() => ({ ...document.body.dataset }));
-    return { state, outcome, played: Number(played), rms: Number(rms) };
+    const { played = '0', rms = '0', ...rest } = await this.page.evaluate(() => ({ ...document.body.dataset }));
+    return { ...rest, played: Number(played), rms: Number(rms) };
+  }
+
+  /** Starts a conversation and waits until it runs. */
+  async talk() {
+    await this.page.click('#talk-connect');
+    await this.talking();
+  }
+
+  async talking(ms = 15_000) {
+    await until('the conversation runs', ms, async () => (await this.data()).talk === 'talking');
+  }
+
+  async floor(floor, ms = 15_000) {
+    await until(`the floor is ${floor}`, ms, async () => (await this.data()).floor === floor);
+  }
+
+  /** The transcript: who, in what state, what was heard and what was not. */
+  async lines() {
+    return this.page.locator('#lines li').evaluateAll((all) =>
+      all.map((line) => ({
+        who: line.className,
+        state: line.dataset.state,
+        heard: line.querySelector('.heard').textContent,
+        cut: line.querySelector('del')?.textContent ?? '',
+        text: line.querySelector('.heard').textContent + line.querySelector('.rest').textContent,
+      })),
+    );
+  }
+
+  /** What the page says went wrong in the conversation. */
+  async trouble() {
+    const error = this.page.locator('#talk-error');
+    return (await error.isVisible()) ? error.innerText() : '';
   }
 
   /** A figure as a number; null where it is not known. */

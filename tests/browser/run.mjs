@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { Server } from './harness.mjs';
-import { stories } from './stories.mjs';
+import { Microphone } from './microphone.mjs';
+import { stories as speaking } from './stories.mjs';
+import { stories as talking } from './talk-stories.mjs';
+import { stories as conversing } from './conversation-stories.mjs';
 
 const FLAGS = [
   '--no-sandbox',
@@ -15,21 +18,29 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Names instead of addresses need a resolver that a test machine may lack.
+  '--disable-features=WebRtcHideLocalIpsWithMdns',
 ];
 
+const stories = { ...speaking, ...talking, ...conversing };
 const chosen = Object.entries(stories).filter(([name]) => {
   const words = process.argv.slice(2);
   return words.length === 0 || words.some((word) => name.includes(word));
 });
 
 const home = await mkdtemp(join(tmpdir(), 'promenade-browser-'));
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  headless: true,
-  args: FLAGS,
-  // The browser keeps what it keeps beside the profile in a folder that goes away with the test.
-  env: { ...process.env, HOME: home },
-});
+const microphone = await Microphone.record(home);
+const launch = (more) =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    headless: true,
+    args: [...FLAGS, ...more],
+    // The browser keeps what it keeps beside the profile in a folder that goes away with the test.
+    env: { ...process.env, HOME: home },
+  });
+const browser = await launch([]);
+/** A browser that hears `microphone`. */
+const listening = await launch(microphone.flags);
 let server = null;
 const failed = [];
 try {
@@ -37,18 +48,19 @@ try {
   for (const [name, story] of chosen) {
     const start = Date.now();
     try {
-      await story({ browser, server });
+      await story({ browser, listening, launch, home, server });
       console.log(`ok    ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
     } catch (error) {
       failed.push(name);
       console.log(`FAIL  ${name}\n${error.stack ?? error}`);
-      for (const context of browser.contexts()) await context.close();
+      for (const context of [...browser.contexts(), ...listening.contexts()]) await context.close();
       await server.kill();
       await server.start();
     }
   }
 } finally {
   await browser.close();
+  await listening.close();
   await server?.kill();
   await rm(home, { recursive: true, force: true });
 }
