@@ -25,6 +25,9 @@ pub struct Report {
     pub turns: usize,
     /// Stages from the last sample said, in the order in which they come.
     pub since_speech_end: Vec<Stage>,
+    /// The same by the server's own `promenade.turn.timing`: since the end of speech as it heard
+    /// it, and with what it had made before it was free to send it.
+    pub server_stages: Vec<Stage>,
     /// From the first sample said to the notice that somebody speaks.
     pub noticed: Option<Distribution>,
     /// Of interrupted answers: from the notice to the last audio that still came; 0 for none.
@@ -67,6 +70,23 @@ pub struct Talk {
     pub stalled_ms: f64,
     /// What the server says of where the time went.
     pub timing: Option<Value>,
+}
+
+/// The server's stages: its names, and ours.
+const SERVER_STAGES: [(&str, &str); 5] = [
+    ("transcript", "words understood"),
+    ("first_text", "first words written"),
+    ("first_audio", "first audio made"),
+    ("committed", "turn over"),
+    ("sent", "first audio sent"),
+];
+
+fn server_stage(turns: &[Turn], key: &str, name: &'static str) -> Stage {
+    let told = turns.iter().filter_map(|turn| turn.timing.as_ref());
+    Stage {
+        name,
+        ms: Distribution::of(told.filter_map(|timing| timing["stages"][key].as_f64())),
+    }
 }
 
 impl Report {
@@ -119,6 +139,9 @@ impl Report {
                 stage("first audio", |turn| turn.first_audio),
                 stage("answer complete", |turn| turn.done),
             ],
+            server_stages: SERVER_STAGES
+                .map(|(key, name)| server_stage(turns, key, name))
+                .into(),
             noticed: Distribution::of(turns.iter().filter_map(|t| between(t.began, t.noticed))),
             silence_after_notice: Distribution::of(cut().filter_map(|pair| {
                 between(pair[1].noticed, pair[0].last_chunk).map(|ms| ms.max(0.0))
@@ -170,6 +193,13 @@ impl fmt::Display for Report {
         for stage in &self.since_speech_end {
             write!(f, "  {:<26}", stage.name)?;
             figures(f, stage.ms)?;
+        }
+        if self.server_stages.iter().any(|stage| stage.ms.is_some()) {
+            writeln!(f, "\nby the server itself, ms         p50     p95     max")?;
+            for stage in &self.server_stages {
+                write!(f, "  {:<26}", stage.name)?;
+                figures(f, stage.ms)?;
+            }
         }
         writeln!(f, "\nothers, ms                       p50     p95     max")?;
         let others = [

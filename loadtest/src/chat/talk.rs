@@ -138,12 +138,16 @@ impl Talk {
         }
         let opened = client_async(request, connect(&self.target).await?).await;
         let (mut socket, _) = opened.map_err(refusal)?;
-        let mut session = json!({"type": "realtime", "max_output_tokens": self.args.max_tokens});
+        let mut session = json!({
+            "type": "realtime",
+            "max_output_tokens": self.args.max_tokens,
+            "audio": {"input": {"transcription": {"model": "whisper-1"}}},
+        });
         if let Some(instructions) = &self.args.instructions {
             session["instructions"] = instructions.as_str().into();
         }
         if let Some(detection) = &self.args.turn_detection {
-            session["audio"] = json!({"input": {"turn_detection": {"type": detection}}});
+            session["audio"]["input"]["turn_detection"] = json!({"type": detection});
         }
         send(
             &mut socket,

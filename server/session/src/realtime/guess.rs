@@ -22,6 +22,9 @@ pub(super) struct Guess {
     pub(super) text: Option<String>,
     pub(super) known_at: Option<Duration>,
     reply: Option<ReplyId>,
+    /// When its first text and its first audio came.
+    pub(super) first_text: Option<Duration>,
+    pub(super) first_audio: Option<Duration>,
     held: Vec<Held>,
     held_samples: u64,
     /// The history that the reply answers.
@@ -35,6 +38,8 @@ impl Guess {
             text: None,
             known_at: None,
             reply: None,
+            first_text: None,
+            first_audio: None,
             held: Vec::new(),
             held_samples: 0,
             version: 0,
@@ -68,14 +73,21 @@ impl Guess {
     }
 
     /// Keeps a piece. A reply that fails is forgotten: another is asked for if it is wanted.
-    pub(super) fn hold(&mut self, event: ReplyEvent<'_>) {
-        if matches!(event, ReplyEvent::Failed(_)) {
-            self.reply = None;
-            self.held.clear();
-            return;
-        }
-        if let ReplyEvent::Audio { samples, .. } = &event {
-            self.held_samples += count(samples.len());
+    pub(super) fn hold(&mut self, event: ReplyEvent<'_>, now: Duration) {
+        match &event {
+            ReplyEvent::Failed(_) => {
+                self.reply = None;
+                self.held.clear();
+                return;
+            }
+            ReplyEvent::Text(_) => {
+                self.first_text.get_or_insert(now);
+            }
+            ReplyEvent::Audio { samples, .. } => {
+                self.first_audio.get_or_insert(now);
+                self.held_samples += count(samples.len());
+            }
+            _ => {}
         }
         self.held.push(Held::from(event));
     }

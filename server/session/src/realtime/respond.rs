@@ -75,6 +75,8 @@ impl Session {
     /// Begins a response whose reply was begun before the turn was over.
     fn begin_guessed(&mut self, guess: Guess, reply: ReplyId, mut timing: Timing, now: Duration) {
         timing.speculative = true;
+        timing.first_text = guess.first_text;
+        timing.first_audio = guess.first_audio;
         let options = self.options();
         let mut response = Response::new(self.ids.draw("resp_"), reply, options, timing);
         response.launched = true;
@@ -169,7 +171,7 @@ impl Session {
 
     pub(super) fn on_reply(&mut self, id: ReplyId, event: ReplyEvent<'_>, now: Duration) {
         let Some(at) = self.responses.iter().position(|r| r.reply == id) else {
-            return self.hold(id, event);
+            return self.hold(id, event, now);
         };
         let mut response = self.responses.remove(at);
         let (outcome, usage) = match event {
@@ -204,11 +206,11 @@ impl Session {
     }
 
     /// Keeps a piece of a reply that nobody has committed to yet.
-    fn hold(&mut self, id: ReplyId, event: ReplyEvent<'_>) {
+    fn hold(&mut self, id: ReplyId, event: ReplyEvent<'_>, now: Duration) {
         let waiting = self.auto.as_mut().and_then(|auto| auto.guess.as_mut());
         let mut guesses = self.guess.as_mut().into_iter().chain(waiting);
         if let Some(guess) = guesses.find(|guess| guess.reply() == Some(id)) {
-            guess.hold(event);
+            guess.hold(event, now);
         }
     }
 

@@ -138,6 +138,9 @@ fn what_was_begun_at_a_probable_end_goes_out_as_the_turn_is_over() {
     assert_eq!(timing["speculative"], true);
     let sent = timing["stages"]["sent"].as_f64().unwrap();
     assert!(sent < 560.0, "{timing}");
+    // It waited to be sent, and was there long before.
+    let there = timing["stages"]["first_audio"].as_f64().unwrap();
+    assert!(there < 350.0, "{timing}");
     stage.assert_quiet();
 }
 
