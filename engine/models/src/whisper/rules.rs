@@ -13,6 +13,10 @@ const LONGEST_ROUND: usize = 10;
 /// Fewer tokens may be the same by chance: "no, no, no".
 const LEAST_REPEATED: usize = 12;
 
+/// More tokens in a second of sound than these, and all of it has been written down: quick speech
+/// has about five, and sound has pauses.
+const TOKENS_PER_SECOND: f32 = 3.0;
+
 /// The marks that the rules are about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks<'a> {
@@ -111,6 +115,20 @@ pub(super) fn repeats(written: &[u32]) -> bool {
     })
 }
 
+/// Whether a window's answer begins from its beginning again behind a whole sentence, sooner than
+/// that could have been said: `seconds` of sound have `written` tokens already.
+#[expect(clippy::cast_precision_loss, reason = "a few hundred tokens")]
+pub(super) fn begins_again(
+    written: &[u32],
+    token: u32,
+    sentence_is_whole: bool,
+    seconds: f32,
+) -> bool {
+    sentence_is_whole
+        && written.first() == Some(&token)
+        && written.len() as f32 > TOKENS_PER_SECOND * seconds
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +189,16 @@ mod tests {
         );
         // Many stamps together are likelier than a text.
         assert!(choose(&marks, &[12, 3], &mut logits(&[(3, 0.5)])) >= 13);
+    }
+
+    #[test]
+    fn what_cannot_have_been_said_again_is_not_written_again() {
+        let question = [1, 2, 3, 4, 5, 6, 7];
+        assert!(begins_again(&question, 1, true, 1.9));
+        assert!(!begins_again(&question, 1, true, 3.2));
+        assert!(!begins_again(&question, 1, false, 1.9));
+        assert!(!begins_again(&question, 2, true, 1.9));
+        assert!(!begins_again(&[], 2, true, 1.9));
     }
 
     #[test]

@@ -218,7 +218,15 @@ impl Decoder {
             stamps: asked.stamps,
         };
         let token = rules::choose(&marks, &page.written, logits);
-        let mut over = token == vocabulary.end || is_silent;
+        let last = page.written.last();
+        let is_whole = last.is_some_and(|&token| {
+            let end = vocabulary.tokenizer.bytes_of(token).last();
+            end.is_some_and(|byte| b".?!".contains(byte))
+        });
+        let window = asked.windows.get(page.opened - 1);
+        let samples = window.map_or(usize::MAX, |window| window.end - window.start);
+        let again = rules::begins_again(&page.written, token, is_whole, seconds(samples));
+        let mut over = token == vocabulary.end || is_silent || again;
         let mut cut = false;
         let (mut text, mut segments) = (String::new(), Vec::new());
         if !over {
@@ -301,6 +309,11 @@ impl Page {
             samples: start..end.max(start),
         }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the length of a recording")]
+fn seconds(samples: usize) -> f32 {
+    samples as f32 / RATE as f32
 }
 
 /// Samples at a time stamp.

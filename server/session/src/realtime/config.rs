@@ -94,8 +94,8 @@ impl Default for Defaults {
             model: "voice-chat".to_owned(),
             voices_of: None,
             recogniser: "whisper-tiny-en".to_owned(),
-            instructions: "You are a friendly voice assistant. Answer in one or two short, plain \
-                           spoken sentences, without lists or markup."
+            instructions: "You are a helpful voice assistant who speaks English. Keep answers \
+                           short: one or two sentences."
                 .to_owned(),
             max_tokens: None,
             session: None,
