@@ -1,5 +1,5 @@
 # Two commands set everything up on a fresh Debian machine with Rust:
-#   make demo   install what is missing, fetch the default weights, build, serve the page that speaks
+#   make demo   install what is missing, fetch the default weights, build, serve the voice chat
 #   make test   everything that must hold before a change lands; CI runs this and nothing else
 # Each step says what it does before it does it.
 
@@ -8,9 +8,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 LISTEN ?= 127.0.0.1:8080
-MODEL ?=
+MODEL ?= voice-chat
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROMENADE := $(TARGET)/release/promenade
+# What the voice chat is made of, and what the tests use.
+WEIGHTS := default whisper-tiny-en smollm2-135m-instruct silero-vad
 # Tests run the binary of the same profile that they are built with.
 PROMENADE_TESTED := $(abspath $(TARGET)/debug/promenade)
 
@@ -20,14 +22,14 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
         fmt clippy test-rust test-page test-browser test-clients test-voice
 
 help:
-	@echo 'make demo    install what is missing, fetch the voice (65 MB), build, serve http://$(LISTEN)/'
+	@echo 'make demo    install what is missing, fetch the weights (240 MB), build, serve the voice chat at http://$(LISTEN)/'
 	@echo 'make test    format, lints, all tests, the page in a real browser, a stock client, the voice judged by a recogniser'
 	@echo 'make check   format and lints alone'
 	@echo 'make bench   the figures of the README, measured here'
-	@echo 'variables:   LISTEN=ADDR:PORT  MODEL=toy|path/to/voice.onnx  PROMENADE_CACHE=DIR  CARGO_TARGET_DIR=DIR'
+	@echo 'variables:   LISTEN=ADDR:PORT  MODEL=toy-voice-chat|toy|path/to/voice.onnx  PROMENADE_CACHE=DIR  CARGO_TARGET_DIR=DIR'
 
-# The toy needs no weights.
-demo: deps-demo page build $(if $(filter toy,$(MODEL)),,weights)
+# The toys need no weights.
+demo: deps-demo page build $(if $(filter toy%,$(MODEL)),,weights)
 	$(call say,serving http://$(LISTEN)/ - open it in a browser; Ctrl-C ends it)
 	$(PROMENADE) serve $(MODEL) --listen $(LISTEN)
 
@@ -54,15 +56,15 @@ build:
 	cargo build --release --locked -p server --bin promenade
 
 weights:
-	$(call say,installing the default voice (65 MB; kept in the cache folder and checked by SHA-256))
-	$(PROMENADE) models install
+	$(call say,installing the weights of the voice chat (240 MB; kept in the cache folder and checked by SHA-256))
+	$(PROMENADE) models install $(WEIGHTS)
 
 # Built as the tests are, so that nothing is compiled twice.
 weights-test:
 	$(call say,building the workspace for the tests)
 	cargo build --locked --workspace --all-targets
 	$(call say,installing the weights that the tests use (240 MB; fetched once))
-	$(PROMENADE_TESTED) models install default whisper-tiny-en smollm2-135m-instruct silero-vad
+	$(PROMENADE_TESTED) models install $(WEIGHTS)
 
 fmt:
 	$(call say,checking the format)

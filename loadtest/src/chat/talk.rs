@@ -104,18 +104,15 @@ impl Talk {
                     turns.push(turn);
                     turn = cut;
                 } else {
-                    // A user who was answered listens to the end before the next thing is said.
-                    let listened = turn.plays_until.unwrap_or(now).max(now);
-                    step = Step::Pausing {
-                        until: listened + PAUSE,
-                    };
                     turns.push(std::mem::take(&mut turn));
                 }
                 if turns.len() >= self.args.turns {
                     let _ = socket.close(None).await;
                     return Ok(());
                 }
-                if matches!(next, Next::Interrupt) {
+                if !matches!(next, Next::Interrupt) {
+                    step = Step::Pausing { until: now + PAUSE };
+                } else {
                     step = Step::Turn {
                         deadline: now + Duration::from_secs_f64(self.args.timeout),
                     };
