@@ -401,7 +401,7 @@ impl Session {
     /// Brings everything up to date after an input.
     fn settle(&mut self, now: Duration) {
         self.say_drained(now);
-        let silence = self.silence_deadline();
+        let silence = self.silence_deadline(now);
         self.timers.set(Timer::Silence, silence);
         if self.frames.overflows() {
             self.frames.clear();

@@ -223,20 +223,26 @@ impl Session {
     pub(super) fn on_silent_clock(&mut self, now: Duration) {
         let last = self.input.last_at.unwrap_or(now);
         if self.input.is_listening() && now < last + UNHEARD {
-            return self.timers.set(Timer::Silence, Some(now + LATE));
+            return; // and asks again
         }
         if self.turn.is_some() {
             self.end_turn(now);
         }
     }
 
-    /// When the clock decides that the turn is over.
-    pub(super) fn silence_deadline(&self) -> Option<Duration> {
+    /// When the clock decides that the turn is over. While answers about audio that came are still
+    /// to come, it waits for them, up to [`UNHEARD`]: never in the past, or the driver would spin.
+    pub(super) fn silence_deadline(&self, now: Duration) -> Option<Duration> {
         let (turn, detection) = (self.turn.as_ref()?, self.settings.detection?);
         let silent = duration(self.input.end().saturating_sub(turn.voice_end));
         let missing = turn.needed(&detection).saturating_sub(silent);
         let late = (self.input.gap * 2).clamp(LATE, LATEST);
-        Some(self.input.last_at? + missing + late)
+        let last = self.input.last_at?;
+        let at = last + missing + late;
+        if at <= now && self.input.is_listening() && now < last + UNHEARD {
+            return Some((now + LATE).min(last + UNHEARD));
+        }
+        Some(at)
     }
 
     /// The turn is over: it becomes an item, and is answered.

@@ -54,6 +54,8 @@ pub(crate) struct Models {
     pub(crate) judging: Duration,
     /// What is heard, the next first; the last one stays.
     pub(crate) said: Vec<Result<&'static str, Fault>>,
+    /// Whoever listens has stopped answering.
+    pub(crate) deaf: bool,
     /// How complete turns sound.
     pub(crate) complete: f32,
     /// What is answered: when after the request, and what.
@@ -117,6 +119,7 @@ impl Stage {
                 transcribing: Duration::from_millis(60),
                 judging: Duration::from_millis(20),
                 said: vec![Ok("Hello there.")],
+                deaf: false,
                 complete: 1.0,
                 reply: short_reply(),
             },
@@ -209,6 +212,11 @@ impl Stage {
                 self.tell(news);
             } else {
                 self.session.handle_timeout(self.now);
+                let next = self.session.poll_deadline();
+                assert!(
+                    next.is_none_or(|at| at > self.now),
+                    "a deadline that passed stays"
+                );
             }
             self.pump();
         }
@@ -322,6 +330,7 @@ impl Stage {
 
     fn execute(&mut self, command: Command) {
         match command {
+            Command::Listen(_) if self.models.deaf => {}
             Command::Listen(frames) => {
                 for frame in frames.chunks(512) {
                     let level = frame.iter().map(|s| s.abs()).sum::<f32>() / 512.0;

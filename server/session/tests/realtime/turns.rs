@@ -224,6 +224,24 @@ fn where_audio_stops_coming_the_clock_ends_the_turn() {
 }
 
 #[test]
+fn where_nobody_says_what_was_heard_the_clock_waits_and_then_ends_the_turn() {
+    let mut stage = Stage::new();
+    stage.take();
+    stage.talk(1000);
+    stage.models.deaf = true;
+    stage.talk(200);
+    // Others look after the time, too, and none of them may be kept busy by it.
+    stage.pass(4000);
+    assert_eq!(stage.types(), ["input_audio_buffer.speech_started"]);
+    stage.pass(2500);
+    assert_eq!(
+        stage.one("response.done")["response"]["status"],
+        "completed"
+    );
+    stage.assert_quiet();
+}
+
+#[test]
 fn a_recogniser_that_fails_fails_the_answer_and_not_the_session() {
     let fault = Fault::new(Kind::Internal, "model_failed", "The model failed.");
     let mut stage = careful(|_| {});
