@@ -154,9 +154,9 @@ impl Brain {
     }
 
     fn judge(&mut self, id: TurnId, audio: Arc<[f32]>) {
-        // Without an opinion, the length of the silence decides.
+        // Without an opinion the turn is as likely over as not: a second of silence, or so, decides.
         let Some(model) = self.roles.judge.clone() else {
-            return;
+            return self.refused.push_back(News::Turn(id, 0.5));
         };
         let job = recording(model, audio);
         match self.engine.submit(job) {

@@ -258,3 +258,24 @@ async fn the_door_says_what_it_does_not_do() {
     assert_eq!(other, (404, "model_not_found".to_owned()));
     at_rest(&server).await;
 }
+
+#[tokio::test]
+async fn where_nobody_judges_turns_a_second_of_silence_ends_them() {
+    let server = serve(|_| {}).await;
+    let mut caller = Caller::open(&server).await;
+    caller
+        .send(
+            json!({"type": "session.update", "session": {"type": "realtime",
+            "audio": {"input": {"turn_detection": {"type": "semantic_vad"}}}}}),
+        )
+        .await;
+    caller.until("session.updated").await;
+    let audio = spoken(&server, "hello there.").await;
+    // Two seconds of silence: less than the four that an unfinished turn is given.
+    caller.say(&audio).await;
+    caller.say(&[]).await;
+    let done = caller.until("response.done").await;
+    assert_eq!(done["response"]["status"], "completed", "{done}");
+    caller.leave().await;
+    at_rest(&server).await;
+}
