@@ -22,7 +22,7 @@ use super::forward::Forward;
 use super::network::Network;
 use super::submodules::Detokenize;
 use super::{DECODE_LOOP, DEFAULT_ID};
-use crate::weights::{self, Cache};
+use crate::weights;
 use crate::{Error, Result};
 
 /// Which language model to serve.
@@ -79,24 +79,9 @@ impl Config {
 
     /// The model's file or folder, and its licence as far as it is known.
     fn located(&self) -> weights::Result<(PathBuf, String)> {
-        if let Some(path) = &self.weights {
-            let licence = "not known here: see what came with the model".to_owned();
-            return Ok((path.clone(), licence));
-        }
-        let cache = match &self.cache {
-            Some(root) => Cache::new(root),
-            None => Cache::from_environment(|name| std::env::var_os(name))?,
-        };
-        let entry = weights::entry(DEFAULT_ID)?;
-        let name = entry
-            .files
-            .first()
-            .map(|file| file.name)
-            .unwrap_or_default();
-        Ok((
-            cache.locate(DEFAULT_ID)?.join(name),
-            entry.licence.to_owned(),
-        ))
+        let path = weights::file_of(DEFAULT_ID, self.weights.as_ref(), self.cache.as_ref())?;
+        let licence = weights::licence_of(DEFAULT_ID, self.weights.as_ref());
+        Ok((path, licence))
     }
 }
 

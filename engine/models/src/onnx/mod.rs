@@ -1,6 +1,8 @@
 //! An ONNX graph that can be looked into and cut, and whose weights can be read.
 //!
-//! What has arithmetic of its own takes the weights alone: [`Onnx::weight`]. A voice comes as one graph from phonemes to samples. Serving it needs parts of that graph with
+//! What has arithmetic of its own takes the weights alone: [`Onnx::weight`].
+//!
+//! A voice comes as one graph from phonemes to samples. Serving it needs parts of that graph with
 //! other inputs and outputs: noise that is ours, durations that are seen, a decoder that runs in
 //! chunks. [`Onnx`] indexes the graph by value names and [`Onnx::extract`] writes a part of it as
 //! a model of its own, in memory and without touching the file. Cutting the file's graph, rather

@@ -60,10 +60,7 @@ pub(super) struct Files {
 impl Files {
     /// Finds what is installed; the error says what to run.
     pub(super) fn of(config: &Config) -> weights::Result<Self> {
-        let cache = match &config.cache {
-            Some(root) => Cache::new(root),
-            None => Cache::from_environment(|name| std::env::var_os(name))?,
-        };
+        let cache = Cache::at(config.cache.as_ref())?;
         let (lexicon, letters) = (cache.locate("lexicon-en")?, cache.locate("g2p-en")?);
         let (weights, licence) = match &config.weights {
             Some(path) => {

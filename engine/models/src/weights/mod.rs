@@ -86,6 +86,17 @@ impl Cache {
         Ok(Self { root })
     }
 
+    /// The cache at `root`, or where it is none, the environment's.
+    ///
+    /// # Errors
+    /// As [`Cache::from_environment`].
+    pub(crate) fn at(root: Option<&PathBuf>) -> Result<Self> {
+        match root {
+            Some(root) => Ok(Self::new(root)),
+            None => Self::from_environment(|name| std::env::var_os(name)),
+        }
+    }
+
     /// The folder itself.
     #[must_use]
     pub fn root(&self) -> &Path {
@@ -163,10 +174,7 @@ pub(crate) fn file_of(
     if let Some(path) = path {
         return Ok(path.clone());
     }
-    let cache = match cache {
-        Some(root) => Cache::new(root),
-        None => Cache::from_environment(|name| std::env::var_os(name))?,
-    };
+    let cache = Cache::at(cache)?;
     let name = entry(id)?.files.first().map(|file| file.name);
     Ok(cache.locate(id)?.join(name.unwrap_or_default()))
 }

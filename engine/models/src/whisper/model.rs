@@ -67,16 +67,12 @@ impl Config {
 
     /// The model's folder, and its licence as far as it is known.
     fn located(&self) -> weights::Result<(PathBuf, String)> {
-        if let Some(path) = &self.weights {
-            let licence = "not known here: see what came with the model".to_owned();
-            return Ok((path.clone(), licence));
-        }
-        let cache = match &self.cache {
-            Some(root) => Cache::new(root),
-            None => Cache::from_environment(|name| std::env::var_os(name))?,
+        let path = match &self.weights {
+            Some(path) => path.clone(),
+            None => Cache::at(self.cache.as_ref())?.locate(DEFAULT_ID)?,
         };
-        let entry = weights::entry(DEFAULT_ID)?;
-        Ok((cache.locate(DEFAULT_ID)?, entry.licence.to_owned()))
+        let licence = weights::licence_of(DEFAULT_ID, self.weights.as_ref());
+        Ok((path, licence))
     }
 }
 
