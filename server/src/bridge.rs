@@ -30,12 +30,6 @@ pub(crate) fn task(info: &engine::ModelInfo) -> Task {
     }
 }
 
-/// Whether a model hears a stream, and not a recording.
-pub(crate) fn hears_streams(info: &engine::ModelInfo) -> bool {
-    // What judges turns is told each of them as a whole.
-    !info.kind.contains("turn")
-}
-
 /// Why a reply ended.
 pub(crate) fn finish(finish: Finish) -> realtime::Finish {
     match finish {

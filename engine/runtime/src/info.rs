@@ -25,6 +25,9 @@ pub struct ModelInfo {
     /// [`Options::audio`](crate::Options), or a stream. A recording of another rate is refused,
     /// and so is any by a model that takes none, before any work.
     pub hears: Option<u32>,
+    /// Whether it hears sound as it comes, as a stream. A recording is refused then, before any
+    /// work.
+    pub hears_streams: bool,
     /// Samples per second of the audio that it gives out, where it gives any.
     pub sample_rate: Option<u32>,
     /// The voices that it speaks with; empty where it does not speak.
@@ -66,6 +69,10 @@ impl ModelInfo {
             let accepted = format!("nothing, as the model `{}` does not hear", self.id);
             return Err(refused("a recording".into(), accepted));
         };
+        if self.hears_streams {
+            let accepted = "audio that is fed in bit by bit".into();
+            return Err(refused("a recording".into(), accepted));
+        }
         if sound.rate != rate {
             let got = format!("a recording of {} Hz", sound.rate);
             return Err(refused(got, format!("a recording of {rate} Hz")));
@@ -118,5 +125,10 @@ mod tests {
             "option `audio` is a recording of 8000 Hz, accepted: a recording of 16000 Hz"
         );
         assert!(refused(&info, options(&[f32::NAN], 16_000)).contains("finite"));
+        info.hears_streams = true;
+        assert_eq!(
+            refused(&info, options(&[0.0], 16_000)),
+            "option `audio` is a recording, accepted: audio that is fed in bit by bit"
+        );
     }
 }

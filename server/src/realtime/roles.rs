@@ -49,7 +49,7 @@ impl Roles {
         // Who hears a stream tells speech from silence, who hears a recording judges it.
         let detection = |streams: bool| {
             let mut found = of_task(Task::Detection);
-            let found = found.find(|info| bridge::hears_streams(info) == streams);
+            let found = found.find(|info| info.hears_streams == streams);
             found.map(|info| info.id.clone())
         };
         Ok(Self {

@@ -130,6 +130,7 @@ fn info(config: &Config) -> ModelInfo {
         inputs: vec![Modality::Audio],
         outputs: vec![Modality::Scalar],
         hears: Some(RATE),
+        hears_streams: true,
         licence: weights::licence_of(DEFAULT_ID, config.weights.as_ref()),
         weights: "real: Silero VAD 6.2, 16 kHz".to_owned(),
         ..ModelInfo::default()
@@ -148,13 +149,6 @@ impl Model for Silero {
     fn admit(&self, options: &Options) -> runtime::Result<Admitted> {
         options.only(&[])?;
         options.voice_among(&[], 0)?;
-        if options.audio.is_some() {
-            return Err(runtime::Error::InvalidOption {
-                name: "audio".into(),
-                got: "a recording".into(),
-                accepted: "audio that is fed in bit by bit".into(),
-            });
-        }
         Ok(Arc::new(()))
     }
 

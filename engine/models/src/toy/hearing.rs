@@ -76,6 +76,7 @@ impl Ear {
                 inputs: vec![Modality::Audio],
                 outputs: vec![Modality::Scalar],
                 hears: Some(RATE),
+                hears_streams: true,
                 ..toy_info()
             },
             listen: graph.walk_named("listen").map(|walk| walk.id()),
@@ -111,10 +112,6 @@ impl Model for Ear {
     fn admit(&self, options: &Options) -> runtime::Result<Admitted> {
         options.only(&[])?;
         options.voice_among(&[], 0)?;
-        if options.audio.is_some() {
-            let accepted = "nothing: it hears a stream".to_owned();
-            return Err(invalid("a recording".to_owned(), accepted));
-        }
         Ok(Arc::new(()))
     }
 
@@ -127,14 +124,6 @@ impl Model for Ear {
 
     fn submodule(&self, _node: NodeId) -> runtime::Result<Box<dyn Submodule>> {
         Ok(Box::new(Loudness))
-    }
-}
-
-fn invalid(got: String, accepted: String) -> Error {
-    Error::InvalidOption {
-        name: "audio".to_owned(),
-        got,
-        accepted,
     }
 }
 
@@ -231,10 +220,11 @@ impl Model for Scribe {
         options.voice_among(&[], 0)?;
         match &options.audio {
             Some(sound) => Ok(Arc::new(sound.clone())),
-            None => Err(invalid(
-                "nothing".into(),
-                format!("a recording of {RATE} Hz"),
-            )),
+            None => Err(Error::InvalidOption {
+                name: "audio".to_owned(),
+                got: "nothing".to_owned(),
+                accepted: format!("a recording of {RATE} Hz"),
+            }),
         }
     }
 

@@ -139,6 +139,7 @@ fn info(config: &Config) -> ModelInfo {
         inputs: vec![Modality::Text],
         outputs: vec![Modality::Audio, Modality::Text],
         hears: None,
+        hears_streams: false,
         sample_rate: Some(SAMPLE_RATE),
         voices: VOICES
             .into_iter()

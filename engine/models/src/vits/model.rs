@@ -288,6 +288,7 @@ fn info(voice: &Voice, config: &Config, files: &Files, voices: &[(String, i32)])
         inputs: vec![Modality::Text],
         outputs: vec![Modality::Audio, Modality::Text],
         hears: None,
+        hears_streams: false,
         sample_rate: Some(voice.config.sample_rate),
         voices: voices.iter().map(one).collect(),
         default_voice: voices.first().map(|(name, _)| name.clone()),

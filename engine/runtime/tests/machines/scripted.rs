@@ -56,6 +56,7 @@ impl Scripted {
             inputs: Vec::new(),
             outputs: Vec::new(),
             hears: None,
+            hears_streams: false,
             sample_rate: Some(RATE),
             voices: Vec::new(),
             default_voice: None,
