@@ -78,6 +78,12 @@ pub(crate) fn place(word: &engine::WordMark) -> realtime::Word {
     }
 }
 
+/// Samples per second of what a model gives out; 0 where it gives out none.
+pub(crate) fn sample_rate(engine: &engine::Engine, model: &str) -> u32 {
+    let info = engine.models().iter().find(|info| info.id == model);
+    info.and_then(|info| info.sample_rate).unwrap_or_default()
+}
+
 /// A rate as the session knows it.
 pub(crate) fn rate_of(hz: u32) -> Result<codecs::SampleRate, Fault> {
     codecs::SampleRate::new(hz).map_err(|error| internal(&error))

@@ -55,6 +55,17 @@ impl Drain {
         let _ = watched.wait_for(|current| *current >= phase).await;
     }
 
+    /// Returns the phase after `phase` when it is reached; never where there is none.
+    pub(crate) async fn after(&self, phase: Phase) -> Phase {
+        let next = match phase {
+            Phase::Serving => Phase::Draining,
+            Phase::Draining => Phase::Stopping,
+            Phase::Stopping => return std::future::pending().await,
+        };
+        self.reached(next).await;
+        next
+    }
+
     pub(crate) fn inside(&self) -> Inside {
         self.inside.send_modify(|count| *count += 1);
         Inside(Arc::clone(&self.inside))

@@ -5,14 +5,12 @@
 //! closes) and tell the session. Every event is flushed before the next is asked for, so that a
 //! client who does not read holds back its own reply and nothing else.
 
-use std::future::{pending, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{Sink, SinkExt, StreamExt};
+use axum::extract::ws::{Message, WebSocket};
+use futures_util::StreamExt;
+use futures_util::stream::SplitStream;
 use session::realtime::{Body, Command, Config, Event, Frame, Session};
 use session::{Fault, Kind};
 use tokio::sync::oneshot;
@@ -22,9 +20,7 @@ use super::brain::{Brain, News};
 use super::waiting::{Place, Return};
 use crate::app::App;
 use crate::drain::Phase;
-
-/// How long the client may take to answer our closing.
-const CLOSING: Duration = Duration::from_secs(1);
+use crate::socket::{self, Out, Progress};
 
 /// See the [module](self).
 pub(super) struct Driver {
@@ -53,21 +49,6 @@ enum Wake {
     Deadline,
     Phase(Phase),
     Return(Return),
-}
-
-/// How far the socket has come.
-#[derive(Clone, Copy)]
-enum Progress {
-    /// It takes an event.
-    Ready,
-    /// All events are on their way.
-    Flushed,
-}
-
-/// The way out, and whether something is on it.
-struct Out {
-    sink: SplitSink<WebSocket, Message>,
-    flushing: bool,
 }
 
 /// What ends a connection.
@@ -100,19 +81,13 @@ impl Driver {
 
     pub(super) async fn run(mut self, socket: WebSocket) {
         let (sink, stream) = socket.split();
-        let out = Out {
-            sink,
-            flushing: false,
-        };
+        let out = Out::new(sink);
         let mut socket = Box::new(Socket { out, stream });
         loop {
             socket = match self.serve(socket).await {
                 Left::Over(mut socket) => {
                     self.brain.clear();
-                    // Reads to the client's own close, so that its last frames do not reset the
-                    // connection before it has read ours.
-                    let goodbye = async { while let Some(Ok(_)) = socket.stream.next().await {} };
-                    let _ = tokio::time::timeout(CLOSING, goodbye).await;
+                    socket::read_out(&mut socket.stream).await;
                     return;
                 }
                 Left::Gone | Left::Handed => return,
@@ -135,7 +110,7 @@ impl Driver {
                     None => return Left::Handed,
                 }
             }
-            if self.session.is_closed() && !socket.out.flushing {
+            if self.session.is_closed() && !socket.out.is_flushing() {
                 return Left::Over(socket);
             }
             match self.wait(&mut socket).await {
@@ -150,19 +125,19 @@ impl Driver {
                     }
                 }
                 Wake::Message(Some(Err(error))) => {
-                    let Some(reason) = reason(&error) else {
+                    if socket::is_lost(&error) {
                         return Left::Lost;
-                    };
+                    }
                     self.brain.clear();
-                    let _ = tokio::time::timeout(CLOSING, socket.out.sink.send(reason)).await;
+                    socket.out.send_last(socket::reason(&error)).await;
                     return Left::Gone;
                 }
                 // The client is gone, or takes nothing any more.
                 Wake::Progress(Err(_)) | Wake::Message(None) => return Left::Lost,
                 Wake::Return(back) => {
                     if let Some(next) = self.resume(back) {
-                        let close = close(1000, "resumed elsewhere");
-                        let _ = tokio::time::timeout(CLOSING, socket.out.sink.send(close)).await;
+                        let close = socket::close(1000, "resumed elsewhere");
+                        socket.out.send_last(close).await;
                         return Left::Replaced(next);
                     }
                 }
@@ -194,12 +169,11 @@ impl Driver {
                 return None;
             }
             let deadline = self.deadline();
-            let app = Arc::clone(&self.app);
             let wake = tokio::select! {
                 biased;
-                () = app.drain.reached(Phase::Draining) => Wake::Phase(Phase::Draining),
+                phase = self.app.drain.after(self.phase) => Wake::Phase(phase),
                 Some(back) = self.place.returned() => Wake::Return(back),
-                () = sleep_until(deadline) => Wake::Deadline,
+                () = socket::sleep_until(deadline) => Wake::Deadline,
                 news = self.brain.next(&self.session) => Wake::News(news),
             };
             match wake {
@@ -256,18 +230,12 @@ impl Driver {
 
     async fn wait(&mut self, socket: &mut Socket) -> Wake {
         let deadline = self.deadline();
-        let next_phase = match self.phase {
-            Phase::Serving => Phase::Draining,
-            _ => Phase::Stopping,
-        };
-        let phase_watched = self.phase != Phase::Stopping;
         let has_frames = self.session.has_frames();
-        let app = Arc::clone(&self.app);
         // What is due goes first: news of models never hold back an event that waits.
         tokio::select! {
             biased;
-            () = app.drain.reached(next_phase), if phase_watched => Wake::Phase(next_phase),
-            () = sleep_until(deadline) => Wake::Deadline,
+            phase = self.app.drain.after(self.phase) => Wake::Phase(phase),
+            () = socket::sleep_until(deadline) => Wake::Deadline,
             progress = socket.out.progress(has_frames) => Wake::Progress(progress),
             message = socket.stream.next() => Wake::Message(message),
             Some(back) = self.place.returned() => Wake::Return(back),
@@ -280,14 +248,10 @@ impl Driver {
     }
 
     fn progress(&mut self, progress: Progress, out: &mut Out) -> Result<(), axum::Error> {
-        match progress {
-            Progress::Ready => {
-                if let Some(frame) = self.session.poll_frame(self.now()) {
-                    Pin::new(&mut out.sink).start_send(message_of(frame))?;
-                    out.flushing = true;
-                }
-            }
-            Progress::Flushed => out.flushing = false,
+        if let Progress::Ready = progress
+            && let Some(frame) = self.session.poll_frame(self.now())
+        {
+            out.send(message_of(frame))?;
         }
         Ok(())
     }
@@ -328,53 +292,11 @@ impl Driver {
     }
 }
 
-impl Out {
-    /// Flushes what was sent; then, if an event waits, becomes ready for it.
-    async fn progress(&mut self, has_frames: bool) -> Result<Progress, axum::Error> {
-        if !self.flushing && !has_frames {
-            return pending().await;
-        }
-        poll_fn(|context| {
-            let mut sink = Pin::new(&mut self.sink);
-            if self.flushing {
-                let flushed = sink.as_mut().poll_flush(context);
-                return flushed.map_ok(|()| Progress::Flushed);
-            }
-            let ready = sink.as_mut().poll_ready(context);
-            ready.map_ok(|()| Progress::Ready)
-        })
-        .await
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => pending().await,
-    }
-}
-
 fn message_of(frame: Frame) -> Message {
     match frame.body {
         Body::Text(text) => Message::Text(text.into()),
-        Body::Close { code, reason } => close(code, reason),
+        Body::Close { code, reason } => socket::close(code, reason),
     }
-}
-
-/// What to close with when the client's bytes make no sense, or are too many; none where the
-/// connection itself is lost.
-fn reason(error: &axum::Error) -> Option<Message> {
-    let text = error.to_string().to_lowercase();
-    if text.contains("io error") || text.contains("connection") {
-        return None;
-    }
-    Some(if text.contains("too long") || text.contains("too big") {
-        close(1009, "message too big")
-    } else if text.contains("utf-8") {
-        close(1007, "text is not UTF-8")
-    } else {
-        close(1002, "protocol error")
-    })
 }
 
 fn nobody_waits() -> Fault {
@@ -383,11 +305,4 @@ fn nobody_waits() -> Fault {
         "session_not_resumable",
         "The session cannot be resumed: no session waits under this resume_token.",
     )
-}
-
-fn close(code: u16, reason: &'static str) -> Message {
-    Message::Close(Some(CloseFrame {
-        code,
-        reason: reason.into(),
-    }))
 }

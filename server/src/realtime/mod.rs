@@ -34,9 +34,7 @@ use crate::app::{App, Loaded, seconds_since_1970};
 use crate::auth::Caller;
 use crate::config::seconds;
 use crate::http::Failure;
-
-/// Sub-protocols that browsers offer to carry a key; the first one is answered.
-const PROTOCOLS: [&str; 1] = ["realtime"];
+use crate::socket;
 
 /// Names of `OpenAI`'s models for conversations begin so; they lead to the one here.
 const STOCK: &str = "gpt-";
@@ -54,13 +52,7 @@ pub(crate) async fn open(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
-    let upgrade = upgrade.map_err(|error| {
-        Fault::new(
-            Kind::Invalid,
-            "upgrade_required",
-            format!("This is a WebSocket door; the upgrade is not right: {error}."),
-        )
-    })?;
+    let upgrade = socket::upgrade(upgrade)?;
     if speaks_beta(&headers) {
         return Err(realtime::beta_disabled("the header 'OpenAI-Beta' asks for it").into());
     }
@@ -71,7 +63,6 @@ pub(crate) async fn open(
     let brain = Brain::new(Arc::clone(&app), loaded.engine.clone(), caller, roles);
     let inside = app.drain.inside();
     Ok(upgrade
-        .protocols(PROTOCOLS)
         .max_message_size(LARGEST_EVENT)
         .max_frame_size(LARGEST_EVENT)
         .on_upgrade(move |socket| async move {

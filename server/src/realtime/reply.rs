@@ -152,12 +152,11 @@ impl Reply {
 
 impl Speaker {
     fn new(handle: Handle, engine: &Engine, voice: &str) -> Self {
-        let info = engine.models().iter().find(|info| info.id == voice);
         Self {
             feed: handle.feed,
             feeding: None,
             outputs: handle.outputs,
-            rate: info.and_then(|info| info.sample_rate).unwrap_or_default(),
+            rate: bridge::sample_rate(engine, voice),
         }
     }
 

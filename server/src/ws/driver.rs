@@ -6,16 +6,15 @@
 //! client who does not read holds back the engine and nothing else.
 
 use std::collections::BTreeMap;
-use std::future::{pending, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use axum::extract::ws::{Message, WebSocket};
 use engine::Engine;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{Sink, SinkExt, StreamExt};
+use futures_util::StreamExt;
+use futures_util::stream::SplitStream;
 use session::speech::{Body, Command, Config, Event, Frame, Session, UtteranceId};
 use tokio::time::Instant;
 
@@ -25,9 +24,7 @@ use crate::auth::Caller;
 use crate::bridge;
 use crate::drain::Phase;
 use crate::metrics::Door;
-
-/// How long the client may take to answer our closing.
-const CLOSING: Duration = Duration::from_secs(1);
+use crate::socket::{self, Out, Progress};
 
 /// See the [module](self).
 pub(super) struct Driver {
@@ -36,6 +33,8 @@ pub(super) struct Driver {
     caller: Caller,
     session: Session,
     speakers: BTreeMap<UtteranceId, Speaker>,
+    /// First audio in the frame that is being flushed.
+    first: Option<UtteranceId>,
     origin: Instant,
     phase: Phase,
 }
@@ -49,23 +48,6 @@ enum Wake {
     Phase(Phase),
 }
 
-/// How far the socket has come.
-#[derive(Clone, Copy)]
-enum Progress {
-    /// It takes a frame.
-    Ready,
-    /// All frames are on their way.
-    Flushed,
-}
-
-/// The way out, and what is on it.
-struct Out {
-    sink: SplitSink<WebSocket, Message>,
-    flushing: bool,
-    /// First audio in the frame being flushed.
-    first: Option<UtteranceId>,
-}
-
 impl Driver {
     pub(super) fn new(app: Arc<App>, engine: Engine, caller: Caller, config: Config) -> Self {
         Self {
@@ -74,6 +56,7 @@ impl Driver {
             caller,
             session: Session::new(config, Duration::ZERO),
             speakers: BTreeMap::new(),
+            first: None,
             origin: Instant::now(),
             phase: Phase::Serving,
         }
@@ -81,14 +64,10 @@ impl Driver {
 
     pub(super) async fn run(mut self, socket: WebSocket) {
         let (sink, mut stream) = socket.split();
-        let mut out = Out {
-            sink,
-            flushing: false,
-            first: None,
-        };
+        let mut out = Out::new(sink);
         loop {
             self.execute_commands();
-            if self.session.is_closed() && !out.flushing {
+            if self.session.is_closed() && !out.is_flushing() {
                 break;
             }
             match self.wait(&mut out, &mut stream).await {
@@ -101,7 +80,7 @@ impl Driver {
                 Wake::Message(Some(Err(error))) => {
                     self.session.handle_peer_closed();
                     self.speakers.clear();
-                    let _ = tokio::time::timeout(CLOSING, out.sink.send(reason(&error))).await;
+                    out.send_last(socket::reason(&error)).await;
                     return;
                 }
                 // The client is gone, or takes nothing any more.
@@ -115,30 +94,21 @@ impl Driver {
             }
         }
         self.speakers.clear();
-        // Reads to the client's own close, so that its last frames do not reset the connection
-        // before it has read ours.
-        let goodbye = async { while let Some(Ok(_)) = stream.next().await {} };
-        let _ = tokio::time::timeout(CLOSING, goodbye).await;
+        socket::read_out(&mut stream).await;
     }
 
     async fn wait(&mut self, out: &mut Out, stream: &mut SplitStream<WebSocket>) -> Wake {
         let deadline = self.session.poll_deadline().map(|at| self.origin + at);
-        let next_phase = match self.phase {
-            Phase::Serving => Phase::Draining,
-            _ => Phase::Stopping,
-        };
-        let phase_watched = self.phase != Phase::Stopping;
         let has_frames = self.session.has_frames();
         for (id, speaker) in &mut self.speakers {
             speaker.wanted = self.session.wants(*id);
         }
-        let app = Arc::clone(&self.app);
         tokio::select! {
             progress = out.progress(has_frames) => Wake::Progress(progress),
             message = stream.next() => Wake::Message(message),
             (id, news) = next_news(&mut self.speakers) => Wake::News(id, news),
-            () = sleep_until(deadline) => Wake::Deadline,
-            () = app.drain.reached(next_phase), if phase_watched => Wake::Phase(next_phase),
+            () = socket::sleep_until(deadline) => Wake::Deadline,
+            phase = self.app.drain.after(self.phase) => Wake::Phase(phase),
         }
     }
 
@@ -146,14 +116,12 @@ impl Driver {
         match progress {
             Progress::Ready => {
                 if let Some(frame) = self.session.poll_frame() {
-                    out.first = out.first.or(frame.first_audio_of);
-                    Pin::new(&mut out.sink).start_send(message_of(frame))?;
-                    out.flushing = true;
+                    self.first = self.first.or(frame.first_audio_of);
+                    out.send(message_of(frame))?;
                 }
             }
             Progress::Flushed => {
-                out.flushing = false;
-                let first = out.first.take().and_then(|id| self.speakers.get_mut(&id));
+                let first = self.first.take().and_then(|id| self.speakers.get_mut(&id));
                 if let Some(speaker) = first {
                     speaker.first_sent(self.engine.now());
                 }
@@ -232,7 +200,7 @@ impl Driver {
                     .and_then(|admitted| {
                         let submitted = self.engine.submit(bridge::job(&settings));
                         let handle = submitted.map_err(|error| bridge::fault(&error))?;
-                        let rate = rate_of(&self.engine, &settings.model);
+                        let rate = bridge::sample_rate(&self.engine, &settings.model);
                         let stats = self.app.metrics.stream(Door::Ws);
                         Ok(Speaker::new(
                             handle,
@@ -280,29 +248,6 @@ impl Driver {
     }
 }
 
-impl Out {
-    /// Flushes what was sent; then, if a frame waits, becomes ready for it.
-    async fn progress(&mut self, has_frames: bool) -> Result<Progress, axum::Error> {
-        poll_fn(|context| {
-            let mut sink = Pin::new(&mut self.sink);
-            if self.flushing {
-                return sink
-                    .as_mut()
-                    .poll_flush(context)
-                    .map_ok(|()| Progress::Flushed);
-            }
-            if has_frames {
-                return sink
-                    .as_mut()
-                    .poll_ready(context)
-                    .map_ok(|()| Progress::Ready);
-            }
-            Poll::Pending
-        })
-        .await
-    }
-}
-
 /// News of any utterance; its outputs only if the session wants to hear of them.
 async fn next_news(speakers: &mut BTreeMap<UtteranceId, Speaker>) -> (UtteranceId, News) {
     poll_fn(|context| {
@@ -316,41 +261,10 @@ async fn next_news(speakers: &mut BTreeMap<UtteranceId, Speaker>) -> (UtteranceI
     .await
 }
 
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => pending().await,
-    }
-}
-
-fn rate_of(engine: &Engine, model: &str) -> u32 {
-    let info = engine.models().iter().find(|info| info.id == model);
-    info.and_then(|info| info.sample_rate).unwrap_or_default()
-}
-
 fn message_of(frame: Frame) -> Message {
     match frame.body {
         Body::Text(text) => Message::Text(text.into()),
         Body::Binary(bytes) => Message::Binary(bytes.into()),
-        Body::Close { code, reason } => close(code, reason),
+        Body::Close { code, reason } => socket::close(code, reason),
     }
-}
-
-/// What to close with when the client's bytes make no sense, or are too many.
-fn reason(error: &axum::Error) -> Message {
-    let text = error.to_string();
-    if text.contains("too long") || text.contains("too big") {
-        return close(1009, "message too big");
-    }
-    if text.to_lowercase().contains("utf-8") {
-        return close(1007, "text is not UTF-8");
-    }
-    close(1002, "protocol error")
-}
-
-fn close(code: u16, reason: &'static str) -> Message {
-    Message::Close(Some(CloseFrame {
-        code,
-        reason: reason.into(),
-    }))
 }

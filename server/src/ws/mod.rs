@@ -10,29 +10,21 @@ use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
-use session::{Fault, Kind, speech};
+use session::speech;
 
 use self::driver::Driver;
 use crate::app::{App, Loaded};
 use crate::auth::Caller;
 use crate::config::seconds;
 use crate::http::Failure;
-
-/// Sub-protocols that browsers offer to carry a key; the first one is answered.
-const PROTOCOLS: [&str; 1] = ["realtime"];
+use crate::socket;
 
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
-    let upgrade = upgrade.map_err(|error| {
-        Fault::new(
-            Kind::Invalid,
-            "upgrade_required",
-            format!("This is a WebSocket door; the upgrade is not right: {error}."),
-        )
-    })?;
+    let upgrade = socket::upgrade(upgrade)?;
     let loaded = app.loaded()?;
     let place = app.admission.socket()?;
     let config = session_config(&app, loaded);
@@ -40,7 +32,6 @@ pub(crate) async fn open(
     let bytes = app.config.limits.message_bytes;
     let inside = app.drain.inside();
     Ok(upgrade
-        .protocols(PROTOCOLS)
         .max_message_size(bytes)
         .max_frame_size(bytes)
         .on_upgrade(move |socket| async move {
