@@ -5,7 +5,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use graph::{Graph, Kind, PortType};
+use graph::{Graph, Kind};
 use runtime::{Driver, Model, ModelInfo, Snapshot, Time};
 
 use crate::{Config, Error, Feed, Handle, Job, Outputs, Result, handle::AudioInput};
@@ -20,6 +20,17 @@ pub struct Engine {
 struct Inner {
     driver: Driver,
     models: Vec<ModelInfo>,
+    /// By model.
+    inputs: Vec<Inputs>,
+}
+
+/// Which of a model's client streams takes what.
+#[derive(Clone, Copy, Debug)]
+struct Inputs {
+    /// Characters.
+    text: Option<usize>,
+    /// Samples.
+    audio: Option<AudioInput>,
 }
 
 impl Engine {
@@ -51,6 +62,8 @@ impl Engine {
                 });
             }
         }
+        let inputs = models.iter().map(|model| Inputs::of(model.graph()));
+        let inputs = inputs.collect();
         let driver_config = runtime::Config {
             limits: config.limits,
             workers: config.workers,
@@ -63,6 +76,7 @@ impl Engine {
             inner: Arc::new(Inner {
                 driver,
                 models: infos,
+                inputs,
             }),
         })
     }
@@ -98,7 +112,7 @@ impl Engine {
             .get(index)
             .and_then(|info| info.sample_rate)
             .unwrap_or(0);
-        let (text, audio) = (self.text_input(index), self.audio_input(index));
+        let Inputs { text, audio } = self.inner.inputs[index];
         Ok(Handle {
             id: feed.id(),
             feed: Feed::new(feed, text, audio),
@@ -136,33 +150,27 @@ impl Engine {
                 .collect(),
         })
     }
+}
 
-    /// Which of a model's client streams takes characters.
-    fn text_input(&self, index: usize) -> Option<usize> {
-        let mut taken = self.client_inputs(index)?.into_iter();
-        taken.position(|taken| matches!(taken.kind, Kind::Text | Kind::Any))
-    }
-
-    /// Which of them takes samples, and how many at a time.
-    fn audio_input(&self, index: usize) -> Option<AudioInput> {
-        let mut taken = self.client_inputs(index)?.into_iter().enumerate();
-        taken.find_map(|(index, taken)| match taken.shape.as_ref()?.dims() {
-            &[Some(frame)] if taken.kind == Kind::Samples && frame > 0 => {
-                Some(AudioInput { index, frame })
-            }
-            _ => None,
-        })
-    }
-
-    /// What each of a model's client streams takes, in their order.
-    fn client_inputs(&self, index: usize) -> Option<Vec<PortType>> {
-        let graph = self.inner.driver.models().nth(index)?.graph();
-        let streams = graph.client_streams().map(|stream| {
+impl Inputs {
+    fn of(graph: &Graph) -> Self {
+        let (mut text, mut audio) = (None, None);
+        for (index, stream) in graph.client_streams().enumerate() {
             let node = graph.node(stream.node());
-            let port = node.and_then(|node| node.inputs.get(stream.input().index()));
-            port.map(|port| port.ty.clone()).unwrap_or_default()
-        });
-        Some(streams.collect())
+            let Some(port) = node.and_then(|node| node.inputs.get(stream.input().index())) else {
+                continue;
+            };
+            if matches!(port.ty.kind, Kind::Text | Kind::Any) {
+                text.get_or_insert(index);
+            }
+            if let Some(&[Some(frame)]) = port.ty.shape.as_ref().map(graph::Shape::dims)
+                && port.ty.kind == Kind::Samples
+                && frame > 0
+            {
+                audio.get_or_insert(AudioInput { index, frame });
+            }
+        }
+        Self { text, audio }
     }
 }
 
