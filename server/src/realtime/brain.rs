@@ -18,7 +18,6 @@ use super::roles::Roles;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::bridge;
-use crate::bridge::{place, rate_of};
 
 /// Samples per second of what listens.
 const RATE: u32 = 16_000;
@@ -307,28 +306,24 @@ impl Brain {
 }
 
 fn reply_event(news: &reply::News) -> ReplyEvent<'_> {
-    let of_rate = |rate: u32, event: &dyn Fn(codecs::SampleRate) -> ReplyEvent<'static>| {
-        match rate_of(rate) {
-            Ok(rate) => event(rate),
-            Err(fault) => ReplyEvent::Failed(fault),
+    let event = match news {
+        reply::News::Text(text) => Ok(ReplyEvent::Text(text)),
+        reply::News::Audio { samples, rate } => {
+            bridge::rate_of(*rate).map(|rate| ReplyEvent::Audio { samples, rate })
         }
-    };
-    match news {
-        reply::News::Text(text) => ReplyEvent::Text(text),
-        reply::News::Audio { samples, rate } => match rate_of(*rate) {
-            Ok(rate) => ReplyEvent::Audio { samples, rate },
-            Err(fault) => ReplyEvent::Failed(fault),
-        },
-        reply::News::Words { words, rate } => of_rate(*rate, &|rate| ReplyEvent::Words {
-            words: words.iter().map(place).collect(),
-            rate,
-        }),
-        reply::News::Done { finish, usage } => ReplyEvent::Done {
+        reply::News::Words { words, rate } => {
+            bridge::rate_of(*rate).map(|rate| ReplyEvent::Words {
+                words: words.iter().map(bridge::place).collect(),
+                rate,
+            })
+        }
+        reply::News::Done { finish, usage } => Ok(ReplyEvent::Done {
             finish: *finish,
             usage: *usage,
-        },
-        reply::News::Failed(fault) => ReplyEvent::Failed(fault.clone()),
-    }
+        }),
+        reply::News::Failed(fault) => Err(fault.clone()),
+    };
+    event.unwrap_or_else(ReplyEvent::Failed)
 }
 
 impl Listener {

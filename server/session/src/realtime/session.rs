@@ -92,8 +92,10 @@ impl Session {
                 .map(|at| now + at),
         );
         timers.set(Timer::Idle, Some(now + limits.idle));
-        let fault = Settings::new(&config).err();
-        let settings = Settings::new(&config).unwrap_or_else(|_| Settings::defaults(&config));
+        let (settings, fault) = match Settings::new(&config) {
+            Ok(settings) => (settings, None),
+            Err(fault) => (Settings::defaults(&config), Some(fault)),
+        };
         let mut session = Self {
             state: State::Open,
             timers,

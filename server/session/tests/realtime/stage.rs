@@ -92,7 +92,6 @@ pub(crate) struct Stage {
     counter: u64,
     live: BTreeSet<ReplyId>,
     packets: Option<Duration>,
-    /// What a listener has not been given an answer for.
     invariants: Invariants,
 }
 
