@@ -6,7 +6,7 @@
 import { REQUESTER, type GraphEdge, type WalkGraph } from '../walk/graph.ts';
 import { labelWidth, layOut, type Layout, type Point, type Rect } from '../walk/layout.ts';
 import { upstream } from '../walk/upstream.ts';
-import { partOf, svg } from './dom.ts';
+import { byId, partOf, svg } from './dom.ts';
 
 /** Below this width the walk is drawn downwards. */
 const NARROW = 680;
@@ -37,6 +37,7 @@ export class WalkView {
   #layer: SVGGElement | null = null;
 
   constructor(card: HTMLElement) {
+    card.append(byId('walk-card', HTMLTemplateElement).content.cloneNode(true));
     this.#root = partOf(card, 'drawing');
     this.#note = partOf(card, 'note');
     this.#legend = partOf(card, 'legend');
