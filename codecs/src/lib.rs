@@ -12,10 +12,12 @@
 //! [`audio::decode`] reads files of these and more kinds, whatever they are called.
 //!
 //! Audio comes in as mono `f32` in `-1..=1` at any rate and goes out through
-//! [`audio::Encoder`], which resamples. Nothing here reads a clock, a file or a socket.
+//! [`audio::Encoder`], which resamples; speech over a lossy network goes through [`packet`].
+//! Nothing here reads a clock, a file or a socket.
 
 pub mod audio;
 mod error;
+pub mod packet;
 mod time;
 
 pub use error::{Error, Kind, Result};

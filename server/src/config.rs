@@ -4,7 +4,7 @@
 //! `__` between a table and its key: `PROMENADE_LIMITS__INPUT_CHARS=4096`. A key that does not
 //! exist is an error that names the nearest one. Units stand in the names.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub struct Config {
     pub auth: Auth,
     /// Which web pages may use this server.
     pub cors: Cors,
+    /// Calls by WebRTC.
+    pub rtc: Rtc,
 }
 
 impl Default for Config {
@@ -57,6 +59,7 @@ impl Default for Config {
             limits: Limits::default(),
             auth: Auth::default(),
             cors: Cors::default(),
+            rtc: Rtc::default(),
         }
     }
 }
@@ -237,6 +240,36 @@ pub struct Cors {
     pub origins: Vec<String>,
 }
 
+/// Calls by WebRTC: which addresses and ports they use, and how many there may be.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rtc {
+    /// Local addresses for media. None: the one of `listen`.
+    pub addresses: Vec<IpAddr>,
+    /// The address by which callers reach this machine, where a router translates it (one to
+    /// one, with the same ports).
+    pub public_address: Option<IpAddr>,
+    /// The first and the last UDP port; each call takes one.
+    pub ports: [u16; 2],
+    /// Calls at once.
+    pub max_peers: usize,
+    /// Seconds for a call to be connected after it was answered.
+    pub connect_seconds: f64,
+}
+
+impl Default for Rtc {
+    fn default() -> Self {
+        Self {
+            addresses: Vec::new(),
+            public_address: None,
+            // Below the ports that systems give out by themselves, and beside common services.
+            ports: [30_000, 30_999],
+            max_peers: 64,
+            connect_seconds: 15.0,
+        }
+    }
+}
+
 /// Why a configuration cannot be used. The operator's doing; the message says where and what.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -329,6 +362,7 @@ impl Config {
             ("limits.contexts", l.contexts),
             ("limits.utterances", l.utterances),
             ("limits.buffered_chars", l.buffered_chars),
+            ("rtc.max_peers", self.rtc.max_peers),
             ("workers", self.workers),
             ("models (how many)", self.models.len()),
             (
@@ -362,6 +396,7 @@ impl Config {
                 self.scheduling.first_output_seconds,
             ),
             ("scheduling.text_seconds", self.scheduling.text_seconds),
+            ("rtc.connect_seconds", self.rtc.connect_seconds),
             (
                 "scheduling.admission_first_output_seconds",
                 self.scheduling.admission_first_output_seconds,
@@ -371,6 +406,11 @@ impl Config {
             if !(0.001..=1e6).contains(&value) {
                 return Err(range(key, &value, "0.001 to 1000000 seconds are accepted"));
             }
+        }
+        let [first, last] = self.rtc.ports;
+        if !(1024 <= first && first <= last) {
+            let accepted = "[first, last] with 1024 <= first <= last is accepted";
+            return Err(range("rtc.ports", &format!("[{first}, {last}]"), accepted));
         }
         let load = &self.scheduling.admission_load;
         if !(0.01..=1.0).contains(load) {
@@ -498,6 +538,7 @@ mod tests {
             ("[limits]\nidle_seconds = -1.0", "limits.idle_seconds"),
             ("[auth]\nkeys = [\" \"]", "auth.keys"),
             ("models = []", "models"),
+            ("[rtc]\nports = [400, 300]", "rtc.ports"),
         ] {
             let error = Config::parse(text).unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

@@ -31,6 +31,7 @@ mod metrics;
 mod net;
 mod origin;
 mod realtime;
+pub mod rtc;
 mod socket;
 pub mod walk;
 mod ws;

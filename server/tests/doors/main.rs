@@ -6,12 +6,15 @@
     clippy::panic,
     reason = "a test may fail loudly"
 )]
+#![allow(clippy::large_futures, reason = "the stack of a test has room")]
 
+mod caller;
 mod chat;
 mod drain;
 mod harness;
 mod hostile;
 mod http;
 mod realtime;
+mod rtc;
 mod transcriptions;
 mod ws;
