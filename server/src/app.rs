@@ -23,7 +23,8 @@ use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
 use crate::net::Connection;
 use crate::origin::Origins;
-use crate::realtime::Waiting;
+use crate::realtime::{Ongoing, Secrets, Waiting};
+use crate::rtc::Calls;
 use crate::{bridge, http};
 
 /// How long connections may take to end once everything inside was told to stop.
@@ -69,6 +70,12 @@ pub(crate) struct App {
     pub(crate) drain: Drain,
     /// Conversations, to be found by a client that comes back.
     pub(crate) waiting: Waiting,
+    /// Takes calls by WebRTC.
+    pub(crate) calls: Calls,
+    /// Those that go on, to be found by who hangs up from beside.
+    pub(crate) ongoing: Ongoing,
+    /// Keys for browsers.
+    pub(crate) secrets: Secrets,
     loaded: OnceLock<Loaded>,
 }
 
@@ -102,6 +109,9 @@ impl App {
             origins: Origins::new(config.cors.origins.clone()),
             drain: Drain::new(),
             waiting: Waiting::default(),
+            calls: Calls::new(&config.rtc, config.listen.ip()),
+            ongoing: Ongoing::default(),
+            secrets: Secrets::default(),
             loaded: OnceLock::new(),
             config,
         }

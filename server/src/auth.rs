@@ -4,17 +4,38 @@
 //! browser's WebSocket, which cannot set headers, the sub-protocol
 //! `openai-insecure-api-key.KEY`. Pages, health and metrics are open.
 
+use std::sync::Arc;
+
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
+use serde_json::Value;
 use session::{Fault, Kind};
 
 /// The sub-protocol that carries a key, as the public Realtime API has it.
 const PROTOCOL_PREFIX: &str = "openai-insecure-api-key.";
 
 /// Which key a caller showed: its place in the configuration, or none where none is needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Caller {
     pub(crate) key: Option<usize>,
+    /// What a client secret stands for, if it was one.
+    pub(crate) grant: Option<Arc<Grant>>,
+}
+
+/// What a client secret stands for: the key that made it, and the session that it opens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Grant {
+    pub(crate) key: Option<usize>,
+    /// A session object as of `session.update`; null where none was given.
+    pub(crate) session: Value,
+}
+
+impl Caller {
+    /// The session that a client secret stands for, if the caller showed one that has one.
+    pub(crate) fn granted(&self) -> Option<&Value> {
+        let session = &self.grant.as_ref()?.session;
+        (!session.is_null()).then_some(session)
+    }
 }
 
 /// The keys that open `/v1`.
@@ -24,6 +45,13 @@ pub(crate) struct Keys(Vec<String>);
 impl Keys {
     pub(crate) fn new(keys: Vec<String>) -> Self {
         Self(keys)
+    }
+
+    /// Whether a key is one of these.
+    pub(crate) fn contain(&self, shown: &str) -> bool {
+        self.0
+            .iter()
+            .any(|key| same(key.as_bytes(), shown.as_bytes()))
     }
 
     /// Who is calling.
@@ -39,11 +67,16 @@ impl Keys {
                 found = Some(index);
             }
         }
-        found.map(|key| Caller { key: Some(key) }).ok_or_else(wrong)
+        let key = found.ok_or_else(wrong)?;
+        Ok(Caller {
+            key: Some(key),
+            grant: None,
+        })
     }
 }
 
-fn shown_key(headers: &HeaderMap) -> Option<&str> {
+/// The key that a request shows, if any.
+pub(crate) fn shown_key(headers: &HeaderMap) -> Option<&str> {
     if let Some(value) = headers.get(AUTHORIZATION) {
         let value = value.to_str().ok()?;
         let (scheme, key) = value.split_once(' ')?;

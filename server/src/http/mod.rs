@@ -5,7 +5,7 @@
 
 mod answer;
 mod assets;
-mod body;
+pub(crate) mod body;
 mod chat;
 mod docs;
 mod error;
@@ -28,16 +28,22 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use session::{Fault, Kind, near};
+use tokio::time::Instant;
 
 use crate::app::App;
+use crate::auth::{self, Caller};
+use crate::realtime::Secrets;
 use crate::{realtime, ws};
 pub(crate) use error::Failure;
 
 /// Every path, as the router spells it.
-pub(crate) const ROUTES: [&str; 17] = [
+pub(crate) const ROUTES: [&str; 20] = [
     "/v1/audio/transcriptions",
     "/v1/audio/translations",
     "/v1/realtime",
+    "/v1/realtime/calls",
+    "/v1/realtime/calls/{id}/hangup",
+    "/v1/realtime/client_secrets",
     "/v1/chat/completions",
     "/v1/audio/speech",
     "/v1/audio/speech/stream",
@@ -55,7 +61,7 @@ pub(crate) const ROUTES: [&str; 17] = [
 ];
 
 /// What pages of other origins may read of an answer's head.
-const EXPOSED: &str = "retry-after, x-promenade-ignored, x-promenade-sample-rate";
+const EXPOSED: &str = "location, retry-after, x-promenade-ignored, x-promenade-sample-rate";
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
@@ -63,6 +69,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/audio/speech", post(speech::speak))
         .route("/v1/audio/speech/stream", get(ws::open))
         .route("/v1/realtime", get(realtime::open))
+        .route("/v1/realtime/calls", post(realtime::take))
+        .route("/v1/realtime/calls/{id}/hangup", post(realtime::hang_up))
+        .route("/v1/realtime/client_secrets", post(realtime::make_secret))
         .route("/v1/audio/transcriptions", post(transcriptions::transcribe))
         .route("/v1/audio/translations", post(transcriptions::translate))
         .route("/v1/audio/voices", get(models::voices))
@@ -103,7 +112,7 @@ async fn gate(State(app): State<Arc<App>>, request: Request, next: Next) -> Resp
 
 async fn keyed(app: &App, mut request: Request, next: Next) -> Response {
     if request.uri().path().starts_with("/v1/") {
-        match app.keys.check(request.headers()) {
+        match caller(app, &request) {
             Ok(caller) => {
                 request.extensions_mut().insert(caller);
             }
@@ -111,6 +120,28 @@ async fn keyed(app: &App, mut request: Request, next: Next) -> Response {
         }
     }
     next.run(request).await
+}
+
+/// Who is calling, by a key or by a client secret.
+fn caller(app: &App, request: &Request) -> Result<Caller, Fault> {
+    let shown = auth::shown_key(request.headers());
+    let secret = shown.filter(|key| Secrets::is_one(key) && !app.keys.contain(key));
+    let Some(secret) = secret else {
+        return app.keys.check(request.headers());
+    };
+    let grant = app.secrets.find(secret, Instant::now())?;
+    let path = request.uri().path();
+    if !path.starts_with("/v1/realtime") || path == "/v1/realtime/client_secrets" {
+        return Err(Fault::new(
+            Kind::Forbidden,
+            "client_secret_forbidden",
+            "A client secret opens /v1/realtime and /v1/realtime/calls only.",
+        ));
+    }
+    Ok(Caller {
+        key: grant.key,
+        grant: Some(grant),
+    })
 }
 
 /// The route's pattern: one of a known few, whatever the path.

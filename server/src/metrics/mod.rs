@@ -4,6 +4,7 @@
 //! routes, doors, formats, ends, models and nodes are all known when the server starts. Times
 //! are in seconds. The engine's own counts are read when somebody asks.
 
+mod calls;
 mod chat;
 
 use std::sync::Arc;
@@ -127,6 +128,7 @@ pub(crate) struct Metrics {
     streams: Family<StreamLabels, Counter>,
     active: Family<DoorLabels, Gauge>,
     pub(crate) sockets: Gauge,
+    pub(crate) calls: calls::CallMetrics,
     pub(crate) connections: Gauge,
     ttfc: Family<DoorLabels, Histogram>,
     handover: Family<DoorLabels, Histogram>,
@@ -171,6 +173,7 @@ impl Metrics {
             streams: add(&mut r, "streams", "Utterances by how they ended"),
             active: add(&mut r, "streams_active", "Utterances being spoken"),
             sockets: add(&mut r, "sockets_active", "Open speech sockets"),
+            calls: calls::CallMetrics::new(&mut r),
             connections: add(&mut r, "connections_active", "Open connections"),
             ttfc: add_with(
                 &mut r,

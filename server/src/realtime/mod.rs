@@ -1,19 +1,23 @@
-//! `GET /v1/realtime`: a socket drives a conversation.
+//! `/v1/realtime`: conversations, over a WebSocket or by WebRTC.
 //!
 //! ```text
 //! socket ◀──▶ Driver ◀──▶ session::realtime::Session
+//! peer ◀────▶ Call   ◀──▶
 //!               │  commands, news
 //!               ▼
 //!             Brain ◀──▶ engine: who listens, judges, writes down, answers, speaks
 //! ```
 
 mod brain;
+mod call;
+mod calls;
 mod driver;
 mod reply;
 mod roles;
+mod secrets;
 mod waiting;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +27,15 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use session::realtime::{self, Config, Defaults, Limits, Transport};
+use serde_json::Value;
+use session::realtime::{self, Config, Defaults, Limits, Session, Transport};
 use session::{Fault, Kind, near};
 
 use self::brain::Brain;
+pub(crate) use self::calls::{Ongoing, hang_up, take};
 use self::driver::Driver;
 use self::roles::Roles;
+pub(crate) use self::secrets::{Secrets, make as make_secret};
 pub(crate) use self::waiting::Waiting;
 use crate::app::{App, Loaded, seconds_since_1970};
 use crate::auth::Caller;
@@ -57,9 +64,10 @@ pub(crate) async fn open(
         return Err(realtime::beta_disabled("the header 'OpenAI-Beta' asks for it").into());
     }
     let loaded = app.loaded()?;
-    let roles = Roles::of(loaded.engine.models(), model_in(query.as_deref()))?;
+    let model = model_in(query.as_deref());
+    let session = caller.granted().cloned();
+    let (roles, config) = begin(&app, loaded, model, session, Transport::WebSocket)?;
     let place = app.admission.socket()?;
-    let config = config(&app, loaded, &roles, Transport::WebSocket);
     let brain = Brain::new(Arc::clone(&app), loaded.engine.clone(), caller, roles);
     let inside = app.drain.inside();
     Ok(upgrade
@@ -93,8 +101,38 @@ fn model_in(query: Option<&str>) -> Option<&str> {
         .filter(|model| !model.is_empty())
 }
 
+/// Who works for a session that begins, and what it is told. `session` is what it begins with, as
+/// of `session.update`; a model named there goes before `model`.
+///
+/// # Errors
+/// What of it is not accepted.
+fn begin(
+    app: &App,
+    loaded: &Loaded,
+    model: Option<&str>,
+    session: Option<Value>,
+    transport: Transport,
+) -> Result<(Roles, Config), Fault> {
+    let own = session
+        .as_ref()
+        .and_then(|session| session["model"].as_str());
+    let own = own.filter(|own| !own.is_empty());
+    let roles = Roles::of(loaded.engine.models(), own.or(model))?;
+    let mut config = config(app, loaded, &roles, transport)?;
+    if let Some(session) = session {
+        Session::check(&config, session.clone())?;
+        config.defaults.session = Some(session);
+    }
+    Ok((roles, config))
+}
+
 /// What a session is told when it begins.
-fn config(app: &App, loaded: &Loaded, roles: &Roles, transport: Transport) -> Config {
+fn config(
+    app: &App,
+    loaded: &Loaded,
+    roles: &Roles,
+    transport: Transport,
+) -> Result<Config, Fault> {
     let limits = &app.config.limits;
     let own = &app.config.realtime;
     let defaults = Defaults {
@@ -108,7 +146,7 @@ fn config(app: &App, loaded: &Loaded, roles: &Roles, transport: Transport) -> Co
         "" => defaults.instructions.clone(),
         own => own.to_owned(),
     };
-    Config {
+    Ok(Config {
         transport,
         defaults: Defaults {
             instructions,
@@ -117,19 +155,36 @@ fn config(app: &App, loaded: &Loaded, roles: &Roles, transport: Transport) -> Co
         limits: Limits {
             lifetime: seconds(limits.session_seconds),
             idle: seconds(own.idle_seconds),
-            detached: seconds(own.resume_seconds),
+            detached: match transport {
+                Transport::WebSocket => seconds(own.resume_seconds),
+                Transport::WebRtc => Duration::ZERO,
+            },
             ..Limits::default()
         },
         unix_time: Duration::from_secs(seconds_since_1970()),
-        seed: unguessable(),
+        seed: u64::from_ne_bytes(unguessable()?),
         ..Config::new(Arc::clone(&loaded.catalog))
-    }
+    })
 }
 
-/// A number that nobody can guess: the standard library keys its hashes with what the system
-/// gives it for that.
-fn unguessable() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// Bytes that nobody can guess.
+fn unguessable<const N: usize>() -> Result<[u8; N], Fault> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let message = format!("The system gives no random numbers: {error}.");
+        Fault::new(Kind::Internal, "no_randomness", message)
+    })?;
+    Ok(bytes)
+}
+
+/// An id that nobody can guess.
+fn random_id(prefix: &str) -> Result<String, Fault> {
+    let mut id = prefix.to_owned();
+    for byte in unguessable::<16>()? {
+        // A string takes all that is written.
+        let _ = write!(id, "{byte:02x}");
+    }
+    Ok(id)
 }
 
 /// The fault of a model that does not converse.

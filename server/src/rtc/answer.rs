@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::connection::{Handler, Line, Link};
 use super::loudspeaker::Loudspeaker;
 use super::microphone::microphone;
-use super::peer::{Peer, State};
+use super::peer::{Peer, State, Texts};
 use super::ports::{Port, Ports};
 use super::sdp::{self, Offer};
 use crate::admission::Gate;
@@ -77,7 +77,9 @@ impl Calls {
             line: call.line,
             link: call.link,
             events: call.events,
-            texts: call.texts,
+            texts: Texts(call.texts),
+            written: Arc::clone(&call.handler.written),
+            reads: asked.writes,
             frames: call.frames,
             loudspeaker: call.loudspeaker,
             state: State::Connecting,
@@ -138,6 +140,7 @@ impl Call {
             gathered: Notify::new(),
             events,
             texts: Mutex::new(Some(to_send)),
+            written: Arc::default(),
             microphone,
             tasks: Mutex::default(),
         });

@@ -38,8 +38,10 @@ const CHECKS: u16 = 100;
 const DISCONNECTED: Duration = Duration::from_secs(5);
 const FAILED: Duration = Duration::from_secs(15);
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// How long a goodbye may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How often to look whether the last texts have arrived.
+const FLUSH_LOOK: Duration = Duration::from_millis(10);
+/// How long a goodbye may take, and the last texts before it.
+pub(super) const GOODBYE: Duration = Duration::from_secs(1);
 /// The longest text that a peer may send; browsers send no longer ones either.
 const MESSAGE_BYTES: u32 = 256 * 1024;
 /// Texts on their way to the peer, beyond which a sender waits.
@@ -68,6 +70,8 @@ pub(super) struct Handler {
     /// Texts to be sent; taken by the first data channel that is ours.
     pub(super) texts: Mutex<Option<mpsc::Receiver<String>>>,
     pub(super) microphone: Microphone,
+    /// All texts have been sent, and no more will come.
+    pub(super) written: Arc<Notify>,
     /// What reads and writes for this connection.
     pub(super) tasks: Mutex<JoinSet<()>>,
 }
@@ -109,10 +113,17 @@ impl PeerConnectionEventHandler for Handler {
             tracing::debug!("a second data channel for events is not listened to");
             return;
         };
-        let events = self.events.clone();
+        let (events, link) = (self.events.clone(), self.link.clone());
         let mut tasks = self.tasks.lock();
-        tasks.spawn(read(Arc::clone(&channel), events));
-        tasks.spawn(write(channel, texts));
+        tasks.spawn({
+            let channel = Arc::clone(&channel);
+            async move {
+                read(channel, events).await;
+                // A browser says nothing else when its page goes away.
+                link.send_modify(|link| link.closed = true);
+            }
+        });
+        tasks.spawn(write(channel, texts, Arc::clone(&self.written)));
     }
 
     async fn on_track(&self, track: Arc<dyn TrackRemote>) {
@@ -141,13 +152,26 @@ async fn read(channel: Arc<dyn DataChannel>, events: mpsc::Sender<PeerEvent>) {
     }
 }
 
-async fn write(channel: Arc<dyn DataChannel>, mut texts: mpsc::Receiver<String>) {
+async fn write(
+    channel: Arc<dyn DataChannel>,
+    mut texts: mpsc::Receiver<String>,
+    written: Arc<Notify>,
+) {
     while let Some(text) = texts.recv().await {
         if let Err(error) = channel.send_text(&text).await {
             tracing::warn!(%error, bytes = text.len(), "an event was not sent to a caller");
-            return;
+            break;
         }
     }
+    // The crate tells when there is room again, but not when all has arrived.
+    while channel
+        .outstanding_bytes()
+        .await
+        .is_ok_and(|bytes| bytes > 0)
+    {
+        tokio::time::sleep(FLUSH_LOOK).await;
+    }
+    written.notify_one();
 }
 
 pub(super) fn opus_codec() -> RTCRtpCodec {

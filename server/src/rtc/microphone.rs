@@ -113,8 +113,9 @@ impl Frames {
     }
 
     /// Returns when there may be one.
-    pub(super) async fn filled(&self) {
-        self.shared.filled.notified().await;
+    pub(super) fn filled(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.filled.notified().await }
     }
 
     pub(super) fn stats(&self) -> packet::Stats {

@@ -3,7 +3,7 @@
 //! ```text
 //! offer ─ Calls::answer ─┬─▶ answer
 //!                        └─▶ Peer ─ recv ──▶ Connected, Audio, Text, Due, Closed
-//!                                 ◀─ send_audio (once for each Due), send_text, close
+//!                                 ◀─ send_audio (once for each Due), texts, close
 //! ```
 //!
 //! - The answer does not wait for the network: a server has no STUN to ask, its addresses are
@@ -25,4 +25,4 @@ mod ports;
 mod sdp;
 
 pub use answer::Calls;
-pub use peer::{Peer, PeerEvent, PeerStats, Reason};
+pub use peer::{Peer, PeerEvent, PeerStats, Reason, Texts};

@@ -1,13 +1,14 @@
 //! One caller: audio and texts in both directions until one side hangs up.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use codecs::packet::{self, FRAME};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 use webrtc::peer_connection::RTCIceCandidateInit;
 
-use super::connection::{Line, Link};
+use super::connection::{GOODBYE, Line, Link};
 use super::loudspeaker::Loudspeaker;
 use super::microphone::Frames;
 use crate::admission::Place;
@@ -78,13 +79,34 @@ pub struct Peer {
     pub(super) line: Line,
     pub(super) link: watch::Receiver<Link>,
     pub(super) events: mpsc::Receiver<PeerEvent>,
-    pub(super) texts: mpsc::Sender<String>,
+    pub(super) texts: Texts,
+    pub(super) written: Arc<Notify>,
+    pub(super) reads: bool,
     pub(super) frames: Frames,
     pub(super) loudspeaker: Option<Loudspeaker>,
     pub(super) state: State,
     /// By when the call must be connected.
     pub(super) connect_by: Instant,
     pub(super) _place: Place,
+}
+
+/// The way of texts to a caller. Those sent before the caller's channel is open wait for it.
+#[derive(Debug, Clone)]
+pub struct Texts(pub(super) mpsc::Sender<String>);
+
+impl Texts {
+    /// Returns when [`Self::send`] has room. Never, when the caller takes no more texts.
+    pub async fn ready(&self) {
+        if self.0.reserve().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Sends a text after those before it. `false` if there is no room: see [`Self::ready`].
+    #[must_use]
+    pub fn send(&self, text: String) -> bool {
+        self.0.try_send(text).is_ok()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,18 +155,10 @@ impl Peer {
         }
     }
 
-    /// Returns when [`Self::send_text`] has room. Never, when the caller takes no more texts.
-    pub async fn ready(&self) {
-        if self.texts.reserve().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Sends a text after those before it; those sent before the caller's channel is open wait
-    /// for it. `false` if there is no room: see [`Self::ready`].
+    /// The way of texts to the caller.
     #[must_use]
-    pub fn send_text(&self, text: String) -> bool {
-        self.texts.try_send(text).is_ok()
+    pub fn texts(&self) -> Texts {
+        self.texts.clone()
     }
 
     /// Takes one more address of the caller, as `a=candidate` has it, without `a=`.
@@ -160,9 +174,28 @@ impl Peer {
         added.map_err(|error| error.to_string())
     }
 
-    /// Hangs up and returns when the socket is closed.
+    /// Hangs up when the texts sent so far have arrived, or a second has passed; returns when the
+    /// socket is closed. Every [`Texts`] of this caller is to be dropped before.
     pub async fn close(self) {
-        self.line.close().await;
+        let Self {
+            line,
+            texts,
+            written,
+            reads,
+            state,
+            ..
+        } = self;
+        drop(texts);
+        if reads && matches!(state, State::Connected(_)) {
+            let _ = tokio::time::timeout(GOODBYE, written.notified()).await;
+        }
+        line.close().await;
+    }
+
+    /// Whether the caller has a channel for texts.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        self.reads
     }
 
     /// Whether the caller hears us.

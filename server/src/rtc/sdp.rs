@@ -11,7 +11,7 @@ pub(super) struct Offer {
     pub(super) hears: bool,
     /// The other side may speak.
     pub(super) speaks: bool,
-    /// There is a data channel.
+    /// There is a data channel, for texts in both directions.
     pub(super) writes: bool,
 }
 

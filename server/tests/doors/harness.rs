@@ -216,6 +216,7 @@ pub(crate) async fn at_rest(server: &Server) {
         "promenade_chat_answers_active{model=\"toy-chat\"}",
         "promenade_chat_answers_active{model=\"toy-failing\"}",
         "promenade_sockets_active",
+        "promenade_calls_active",
         "promenade_requests_open",
         "promenade_engine_worker_requests{worker=\"0\"}",
         "promenade_engine_buffered_items{worker=\"0\"}",

@@ -9,6 +9,7 @@
 #![allow(clippy::large_futures, reason = "the stack of a test has room")]
 
 mod caller;
+mod calls;
 mod chat;
 mod drain;
 mod harness;

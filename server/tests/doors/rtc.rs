@@ -118,7 +118,7 @@ async fn after_a_lost_packet_nothing_is_held_back() {
 async fn texts_pass_in_order_in_both_directions_and_a_hang_up_is_noticed() {
     let calls = calls(|_| {});
     let (mut caller, mut peer) = call(&calls, Audio::None).await;
-    assert!(peer.send_text("before it is open".into()));
+    assert!(peer.texts().send("before it is open".into()));
     assert_eq!(next(&mut peer).await, PeerEvent::Connected);
     assert_eq!(caller.read().await, "before it is open");
     for n in 0..50 {
@@ -129,8 +129,8 @@ async fn texts_pass_in_order_in_both_directions_and_a_hang_up_is_noticed() {
         match next(&mut peer).await {
             PeerEvent::Text(text) => {
                 assert_eq!(text, format!("{{\"n\": {read}}}"));
-                peer.ready().await;
-                assert!(peer.send_text(text));
+                peer.texts().ready().await;
+                assert!(peer.texts().send(text));
                 read += 1;
             }
             PeerEvent::Due => peer.send_audio(None).await,

@@ -51,7 +51,7 @@ pub(super) async fn complete(
     drop(bytes);
     let mut headers = headers_of(&ask);
     let events = ask.events;
-    let (head, mut choices) = begin(&app, loaded, caller, &ask)?;
+    let (head, mut choices) = begin(&app, loaded, &caller, &ask)?;
     choices.begin().await?;
     if let Some(events) = events {
         headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
@@ -66,7 +66,7 @@ pub(super) async fn complete(
 fn begin(
     app: &Arc<App>,
     loaded: &Loaded,
-    caller: Caller,
+    caller: &Caller,
     ask: &Ask,
 ) -> Result<(Head, Choices), Fault> {
     let begun_at = loaded.engine.now();

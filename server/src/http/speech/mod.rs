@@ -46,7 +46,7 @@ pub(super) async fn speak(
     let patience = seconds(limits.body_seconds);
     let bytes = read_json(&head.headers, body, limits.body_bytes, patience).await?;
     let ask = Ask::parse(&bytes, &loaded.catalog, limits.input_chars)?;
-    let mut speech = begin(&app, loaded, caller, &ask)?;
+    let mut speech = begin(&app, loaded, &caller, &ask)?;
     let stopping = app.drain.clone();
     tokio::select! {
         begun = speech.begin() => begun?,
@@ -63,7 +63,7 @@ pub(super) async fn speak(
 }
 
 /// Hands the text to the engine.
-fn begin(app: &Arc<App>, loaded: &Loaded, caller: Caller, ask: &Ask) -> Result<Speech, Fault> {
+fn begin(app: &Arc<App>, loaded: &Loaded, caller: &Caller, ask: &Ask) -> Result<Speech, Fault> {
     let admitted = app.admission.stream(caller.key)?;
     let now = loaded.engine.now();
     let job = bridge::job(&ask.settings);
