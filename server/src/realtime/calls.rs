@@ -1,7 +1,7 @@
 //! `POST /v1/realtime/calls`: an offer in, an answer out, and a conversation over WebRTC; and how
 //! to hang up from beside it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use axum::Extension;
@@ -33,9 +33,20 @@ pub(super) enum Control {
     HangUp,
 }
 
+/// How many calls that have ended are remembered: who closes a connection and hangs up in one
+/// breath is not told that there is no call.
+const REMEMBERED: usize = 1024;
+
 /// Calls that go on, by their ids.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ongoing(Arc<Mutex<HashMap<String, mpsc::Sender<Control>>>>);
+pub(crate) struct Ongoing(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    open: HashMap<String, mpsc::Sender<Control>>,
+    /// The last that have ended, the oldest first.
+    ended: VecDeque<String>,
+}
 
 /// A place among them; given up when it is dropped.
 pub(super) struct Place {
@@ -47,7 +58,7 @@ pub(super) struct Place {
 impl Ongoing {
     fn enter(&self, id: String) -> Place {
         let (sender, controls) = mpsc::channel(4);
-        self.0.lock().insert(id.clone(), sender);
+        self.0.lock().open.insert(id.clone(), sender);
         let ongoing = self.clone();
         Place {
             ongoing,
@@ -56,8 +67,14 @@ impl Ongoing {
         }
     }
 
-    fn find(&self, id: &str) -> Result<mpsc::Sender<Control>, Fault> {
-        self.0.lock().get(id).cloned().ok_or_else(|| no_call(id))
+    /// A call, or none if it has just ended.
+    fn find(&self, id: &str) -> Result<Option<mpsc::Sender<Control>>, Fault> {
+        let known = self.0.lock();
+        match known.open.get(id) {
+            Some(call) => Ok(Some(call.clone())),
+            None if known.ended.iter().any(|ended| ended == id) => Ok(None),
+            None => Err(no_call(id)),
+        }
     }
 }
 
@@ -70,7 +87,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.ongoing.0.lock().remove(&self.id);
+        let mut known = self.ongoing.0.lock();
+        known.open.remove(&self.id);
+        if known.ended.len() >= REMEMBERED {
+            known.ended.pop_front();
+        }
+        known.ended.push_back(std::mem::take(&mut self.id));
     }
 }
 
@@ -114,9 +136,10 @@ pub(crate) async fn hang_up(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Failure> {
-    let call = app.ongoing.find(&id)?;
-    // One that has just ended has been hung up too.
-    let _ = call.send(Control::HangUp).await;
+    if let Some(call) = app.ongoing.find(&id)? {
+        // One that ends in this moment has been hung up too.
+        let _ = call.send(Control::HangUp).await;
+    }
     Ok(StatusCode::OK)
 }
 
@@ -229,6 +252,9 @@ fn late(limit: f64) -> Fault {
 }
 
 fn no_call(id: &str) -> Fault {
-    let message = format!("There is no call {}; it may have ended.", near::quoted(id));
+    let message = format!(
+        "There is no call {}; it may have ended long ago.",
+        near::quoted(id)
+    );
     Fault::new(Kind::NotFound, "call_not_found", message)
 }

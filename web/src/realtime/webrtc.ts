@@ -61,7 +61,9 @@ class WebRtcLink implements Link {
     // The server would notice by itself, but later.
     if (this.#call !== null) {
       const headers = keyHeaders(this.#options.key);
-      void fetch(`${this.#call}/hangup`, { method: 'POST', headers, keepalive: true }).catch(() => undefined);
+      const told = fetch(`${this.#call}/hangup`, { method: 'POST', headers, keepalive: true });
+      // An answer that nobody reads stays open.
+      void told.then((answer) => answer.text()).catch(() => undefined);
     }
   }
 

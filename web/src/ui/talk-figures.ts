@@ -33,7 +33,7 @@ export class TalkFigures {
     this.#set('median', formatMs(responseQuantile(turns.all, 0.5)), responseQuantile(turns.all, 0.5));
     this.#set('slowest', formatMs(responseQuantile(turns.all, 1)), responseQuantile(turns.all, 1));
     this.#set('stalls', stalls.count === 0 ? '0' : `${stalls.count} · ${formatMs(stalls.ms)}`, stalls.count);
-    this.#set('buffer', prebufferMs === null ? 'browser’s' : formatMs(prebufferMs), prebufferMs);
+    this.#set('buffer', prebufferMs === null ? 'auto' : formatMs(prebufferMs), prebufferMs);
     this.#values.stalls.parentElement!.className = stalls.count > 0 ? 'bad' : '';
   }
 

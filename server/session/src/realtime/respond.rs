@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::command::{Command, Message, ReplyId, Request};
 use super::config::{Kind, Transport};
+use super::detection::ms;
 use super::event::{Finish, ReplyEvent, Usage};
 use super::guess::Guess;
 use super::history;
@@ -269,7 +270,7 @@ impl Session {
         }
     }
 
-    /// Empties what waits to be played, and cuts the history to what was.
+    /// Empties what waits to be played, cuts the history to what was, and says where.
     pub(super) fn clear_playout(&mut self) {
         let mut cleared: Vec<String> = Vec::new();
         for heard in self.playout.clear() {
@@ -281,7 +282,21 @@ impl Session {
                 }));
                 cleared.push(heard.response);
             }
+            if self.is_in_conversation(&heard.item) {
+                self.say(json!({
+                    "type": "conversation.item.truncated",
+                    "item_id": heard.item,
+                    "content_index": 0,
+                    "audio_end_ms": ms(duration(heard.samples)),
+                }));
+            }
         }
+    }
+
+    fn is_in_conversation(&self, item: &str) -> bool {
+        let mut running = self.responses.iter();
+        running.any(|r| r.options.in_conversation && r.items.iter().any(|i| i.id == item))
+            || self.history.get(item).is_some()
     }
 
     /// Cuts an item to what was heard, wherever it is.

@@ -43,12 +43,16 @@ fn speech_stops_the_answer_at_once() {
     stage.talk(100);
     let types = stage.types();
     assert_eq!(
-        types[..2],
+        types[..3],
         [
             "input_audio_buffer.speech_started",
-            "output_audio_buffer.cleared"
+            "output_audio_buffer.cleared",
+            "conversation.item.truncated"
         ]
     );
+    let cut = stage.one("conversation.item.truncated");
+    let end = cut["audio_end_ms"].as_u64().unwrap();
+    assert!((1200..1400).contains(&end), "{cut}");
     let done = &stage.one("response.done")["response"];
     assert_eq!(done["status"], "cancelled");
     assert_eq!(done["status_details"]["reason"], "turn_detected");
