@@ -3,7 +3,7 @@
 // hears a recording of the toy itself, and what is understood and answered is known to the letter.
 
 import assert from 'node:assert/strict';
-import { Server, Tab, TOY_RATE, until } from './harness.mjs';
+import { Server, Tab, TOY_RATE, understood, until } from './harness.mjs';
 import { Microphone } from './microphone.mjs';
 
 const FIRST = 'what is a promenade and why would anybody walk there in the rain';
@@ -33,23 +33,6 @@ async function openToTalk(browser, server) {
   const tab = await Tab.open(browser, server, { at: '', permissions: ['microphone'] });
   await tab.page.uncheck('#talk-clean');
   return tab;
-}
-
-/**
- * Whether `text` is what was said, but for a letter in ten: a codec for speech smears the toy's tones
- * into the pauses between words.
- */
-function understood(text, said) {
-  const row = Array.from({ length: said.length + 1 }, (_, i) => i);
-  for (const letter of text.trim()) {
-    let corner = row[0]++;
-    for (let i = 1; i < row.length; i++) {
-      const changed = corner + (letter === said[i - 1] ? 0 : 1);
-      corner = row[i];
-      row[i] = Math.min(changed, row[i] + 1, row[i - 1] + 1);
-    }
-  }
-  return row.at(-1) <= 1 + said.length / 10;
 }
 
 async function rested(server) {

@@ -208,6 +208,23 @@ export function pause(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
+/**
+ * Whether `text` is what was said, but for a letter in ten: a codec for speech smears the toy's tones
+ * into the pauses between words.
+ */
+export function understood(text, said) {
+  const row = Array.from({ length: said.length + 1 }, (_, i) => i);
+  for (const letter of text.trim()) {
+    let corner = row[0]++;
+    for (let i = 1; i < row.length; i++) {
+      const changed = corner + (letter === said[i - 1] ? 0 : 1);
+      corner = row[i];
+      row[i] = Math.min(changed, row[i] + 1, row[i - 1] + 1);
+    }
+  }
+  return row.at(-1) <= 1 + said.length / 10;
+}
+
 export function rms(samples) {
   const energy = samples.reduce((sum, sample) => sum + (sample / 32768) ** 2, 0);
   return Math.sqrt(energy / samples.length);

@@ -9,6 +9,7 @@ import { Microphone } from './microphone.mjs';
 import { stories as speaking } from './stories.mjs';
 import { stories as talking } from './talk-stories.mjs';
 import { stories as conversing } from './conversation-stories.mjs';
+import { stories as building } from './agents-stories.mjs';
 
 const FLAGS = [
   '--no-sandbox',
@@ -22,7 +23,7 @@ const FLAGS = [
   '--disable-features=WebRtcHideLocalIpsWithMdns',
 ];
 
-const stories = { ...speaking, ...talking, ...conversing };
+const stories = { ...speaking, ...talking, ...conversing, ...building };
 const chosen = Object.entries(stories).filter(([name]) => {
   const words = process.argv.slice(2);
   return words.length === 0 || words.some((word) => name.includes(word));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stock and hostile clients against `promenade serve toy toy-chat`.
+# Stock and hostile clients against `promenade serve toy-voice-chat`.
 # usage: PROMENADE_BIN=target/debug/promenade tests/clients/run.sh
 set -euo pipefail
 export PYTHONDONTWRITEBYTECODE=1
@@ -37,7 +37,7 @@ address=127.0.0.1:$port
 # Short patience, so that waiting for it to end does not take long.
 export PROMENADE_LIMITS__HEAD_SECONDS=2 PROMENADE_LIMITS__BODY_SECONDS=2
 export PROMENADE_LIMITS__CONFIG_SECONDS=2 PROMENADE_LIMITS__STALL_SECONDS=3
-"$bin" serve toy toy-chat --listen "$address" >"$folder/log" 2>&1 &
+"$bin" serve toy-voice-chat --listen "$address" >"$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 600); do
     kill -0 "$server" 2>/dev/null || { echo "the server ended before it was ready"; exit 1; }
@@ -49,6 +49,9 @@ echo "the stock openai client"
 failed=0
 "$venv/bin/python" "$here/openai_speech.py" "http://$address" || failed=1
 "$venv/bin/python" "$here/openai_chat.py" "http://$address" || failed=1
+"$venv/bin/python" "$here/openai_realtime.py" "http://$address" || failed=1
+echo "another implementation of WebRTC"
+"$venv/bin/python" "$here/aiortc_call.py" "http://$address" || failed=1
 echo "hostile clients"
 "$venv/bin/python" "$here/hostile.py" "$address" --head-seconds 2 --body-seconds 2 --config-seconds 2 --stall-seconds 3 || failed=1
 kill -0 "$server" || { echo "the server has ended"; exit 1; }

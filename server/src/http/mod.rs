@@ -21,9 +21,10 @@ use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, VARY,
 };
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -99,7 +100,7 @@ async fn gate(State(app): State<Arc<App>>, request: Request, next: Next) -> Resp
         Ok(None) => keyed(&app, request, next).await,
         Ok(Some(origin)) => {
             let response = if is_preflight(&request) {
-                preflight()
+                preflight(request.headers())
             } else {
                 keyed(&app, request, next).await
             };
@@ -161,13 +162,19 @@ fn is_preflight(request: &Request) -> bool {
             .contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-fn preflight() -> Response {
+/// Headers are allowed as they are asked for: clients send ones of their own, and which origins may
+/// come at all has been decided.
+fn preflight(asked: &HeaderMap) -> Response {
     let headers = [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type"),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];
-    (StatusCode::NO_CONTENT, headers).into_response()
+    let mut response = (StatusCode::NO_CONTENT, headers).into_response();
+    if let Some(asked) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        let allowed = response.headers_mut();
+        allowed.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+    }
+    response
 }
 
 fn with_origin(mut response: Response, origin: HeaderValue) -> Response {
