@@ -246,13 +246,12 @@ async fn pages_of_strangers_are_refused() {
         (403, "origin_not_allowed")
     );
     let preflight = b"OPTIONS /v1/audio/speech HTTP/1.1\r\nhost: test\r\n\
-        origin: http://localhost:3000\r\naccess-control-request-method: POST\r\n\r\n";
+        origin: http://localhost:3000\r\naccess-control-request-method: POST\r\n\
+        access-control-request-headers: content-type,x-openai-agents-sdk\r\n\r\n";
     let allowed = exchange(&server, preflight).await;
     assert_eq!(allowed.status, 204);
-    assert!(
-        allowed
-            .header("access-control-allow-headers")
-            .unwrap()
-            .contains("content-type")
+    assert_eq!(
+        allowed.header("access-control-allow-headers"),
+        Some("content-type,x-openai-agents-sdk")
     );
 }
