@@ -250,6 +250,9 @@ pub struct ChatArgs {
     /// Bearer token
     #[arg(long)]
     pub key: Option<String>,
+    /// `GET /v1/realtime`, or `POST /v1/realtime/calls`
+    #[arg(long, value_enum, default_value_t)]
+    pub door: crate::chat::Door,
     /// Users who talk at once
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub users: usize,

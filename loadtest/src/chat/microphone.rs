@@ -3,9 +3,6 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use super::{RATE, seconds};
 
 /// Samples of one frame: 20 ms.
@@ -26,8 +23,8 @@ pub(super) struct Microphone {
 
 /// What was captured in one frame.
 pub(super) struct Captured {
-    /// The samples, as the door wants them.
-    pub(super) base64: String,
+    /// The samples.
+    pub(super) samples: [i16; FRAME],
     /// When the first sample of an utterance was captured, if it is in the frame.
     pub(super) began: Option<Duration>,
     /// When the last sample of an utterance was captured, if it is in the frame.
@@ -63,14 +60,13 @@ impl Microphone {
         self.frames += 1;
         let left = self.speech.len() - self.at;
         let spoken = left.min(FRAME);
-        let mut bytes = Vec::with_capacity(FRAME * 2);
-        for index in 0..FRAME {
+        let mut samples = [0; FRAME];
+        for (index, captured) in samples.iter_mut().enumerate() {
             let noise = self.noise.i16(-NOISE..=NOISE);
-            let sample = match self.speech.get(self.at + index) {
+            *captured = match self.speech.get(self.at + index) {
                 Some(sample) if index < spoken => sample.saturating_add(noise),
                 _ => noise,
             };
-            bytes.extend_from_slice(&sample.to_le_bytes());
         }
         let began = (self.at == 0 && spoken > 0).then_some(begins);
         let ended = (left > 0 && spoken == left).then(|| begins + seconds(spoken));
@@ -80,7 +76,7 @@ impl Microphone {
             self.at = 0;
         }
         Captured {
-            base64: STANDARD.encode(bytes),
+            samples,
             began,
             ended,
         }
@@ -104,9 +100,8 @@ mod tests {
         let second = microphone.capture();
         assert_eq!(second.began, None);
         assert_eq!(second.ended, Some(Duration::from_millis(1050)));
-        let bytes = STANDARD.decode(second.base64).unwrap();
-        let loud = bytes.chunks(2).filter(|pair| pair[1] >= 2 && pair[1] < 8);
-        assert_eq!((bytes.len(), loud.count()), (FRAME * 2, 240));
+        let loud = second.samples.iter().filter(|sample| **sample > 500);
+        assert_eq!(loud.count(), 240);
         assert_eq!(microphone.capture().ended, None);
     }
 }

@@ -1,10 +1,12 @@
 //! Conversations by voice: how long from the last word said to the first one heard.
 //!
-//! A user opens `GET /v1/realtime`, speaks into a microphone that runs in real time, and listens.
+//! A user opens `GET /v1/realtime`, or makes a call by WebRTC, speaks into a microphone that runs in
+//! real time, and listens.
 //! The utterances are made by the server's own voice before anything is measured, unless files
 //! are given. Every instant is the client's: a sample counts as spoken when a microphone would have
 //! captured it, and as heard when a player without any buffer would have played it.
 
+mod line;
 mod microphone;
 mod report;
 mod talk;
@@ -19,6 +21,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use tokio::task::JoinSet;
 
+pub use line::Door;
 pub use report::Report;
 pub use turn::Turn;
 pub use utterance::Utterance;

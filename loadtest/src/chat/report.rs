@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::line::Door;
 use super::turn::Turn;
 use crate::cli::ChatArgs;
 use crate::measure::Distribution;
@@ -19,6 +20,8 @@ pub struct Report {
     pub failures: Vec<String>,
     /// What was to be held and was not.
     pub missed: Vec<String>,
+    /// What carried the conversations.
+    pub door: Door,
     /// Users at once.
     pub users: usize,
     /// Turns that were answered.
@@ -128,6 +131,7 @@ impl Report {
             counts: failures.is_empty() && !turns.is_empty(),
             failures,
             missed,
+            door: args.door,
             users: args.users,
             turns: turns.len(),
             since_speech_end: vec![
@@ -147,9 +151,11 @@ impl Report {
                 between(pair[1].noticed, pair[0].last_chunk).map(|ms| ms.max(0.0))
             })),
             interruption: Distribution::of(
-                cut().filter_map(|pair| between(pair[1].began, pair[0].done)),
+                cut().filter_map(|pair| between(pair[1].began, pair[0].over)),
             ),
-            stall_free_percent: (all > 0).then(|| 100.0 * smooth as f64 / all as f64),
+            // By RTP a pause and a gap look alike.
+            stall_free_percent: (all > 0 && args.door == Door::Ws)
+                .then(|| 100.0 * smooth as f64 / all as f64),
             word_errors_percent: (said > 0).then(|| 100.0 * wrong as f64 / said as f64),
             answered_again: turns.iter().filter(|turn| turn.extra_turns > 0).count(),
             talks: turns.iter().map(talk).collect(),
@@ -188,7 +194,15 @@ impl fmt::Display for Report {
         for missed in &self.missed {
             writeln!(f, "missed: {missed}")?;
         }
-        writeln!(f, "{} users at once, {} turns", self.users, self.turns)?;
+        let door = match self.door {
+            Door::Ws => "over WebSockets",
+            Door::Webrtc => "by WebRTC",
+        };
+        writeln!(
+            f,
+            "{} users at once {door}, {} turns",
+            self.users, self.turns
+        )?;
         writeln!(f, "\nsince the last sample said, ms   p50     p95     max")?;
         for stage in &self.since_speech_end {
             write!(f, "  {:<26}", stage.name)?;

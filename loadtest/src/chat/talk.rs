@@ -1,28 +1,19 @@
-//! One user's conversation over `GET /v1/realtime`.
+//! One user's conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header;
-use anyhow::{Context, Result, bail};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use futures_util::{SinkExt, StreamExt};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use tokio_tungstenite::client_async;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::{Error, Message};
 
+use super::line::{Door, Line, News};
 use super::microphone::Microphone;
 use super::turn::Turn;
 use super::utterance::Utterance;
 use crate::cli::ChatArgs;
 use crate::clock::Clock;
-use crate::door::{connect, ws::Socket};
 use crate::target::Target;
-
-/// Where conversations are held.
-const PATH: &str = "/v1/realtime";
+use crate::trace::AUDIBLE;
 
 /// Silence before the first utterance, and between an answer and the next one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -44,6 +35,15 @@ enum Step {
     Turn { deadline: Duration },
 }
 
+/// What follows a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Another one.
+    Turn,
+    /// Another one, into this one's answer.
+    Interrupt,
+}
+
 impl Talk {
     /// All turns of this user, and why they ended early if they did.
     pub(super) async fn run(self) -> (Vec<Turn>, Option<String>) {
@@ -54,7 +54,7 @@ impl Talk {
     }
 
     async fn talk(&self, turns: &mut Vec<Turn>) -> Result<()> {
-        let mut socket = self.open().await?;
+        let mut line = Line::open(&self.args, &self.target, self.session()).await?;
         let mut microphone = Microphone::new(self.clock.now(), self.user as u64);
         let mut step = Step::Pausing {
             until: self.clock.now() + PAUSE,
@@ -79,44 +79,32 @@ impl Talk {
             }
             tokio::select! {
                 () = self.clock.sleep_until(microphone.next_at()) => {
-                    let captured = microphone.capture();
-                    if captured.began.is_some() {
-                        turn.began = captured.began;
-                    }
-                    if captured.ended.is_some() {
-                        turn.ended = captured.ended;
-                    }
-                    let append = json!({"type": "input_audio_buffer.append", "audio": captured.base64});
-                    send(&mut socket, &append).await?;
+                    self.capture(&mut line, &mut microphone, &mut turn).await?;
                 }
-                message = socket.next() => {
-                    let message = message.context("the socket was closed")??;
-                    self.message(&message, &mut turn)?;
-                }
+                news = line.next() => self.take(&news?, &mut turn),
             }
             let now = self.clock.now();
-            if let Some(next) = self.next(&turn, now) {
-                turn.interrupted = matches!(next, Next::Interrupt);
-                if turn.interrupted {
-                    let cut = self
-                        .interrupt(&mut socket, &mut microphone, &mut turn)
-                        .await?;
-                    turns.push(turn);
-                    turn = cut;
-                } else {
-                    turns.push(std::mem::take(&mut turn));
-                }
-                if turns.len() >= self.args.turns {
-                    let _ = socket.close(None).await;
-                    return Ok(());
-                }
-                if !matches!(next, Next::Interrupt) {
-                    step = Step::Pausing { until: now + PAUSE };
-                } else {
-                    step = Step::Turn {
-                        deadline: now + Duration::from_secs_f64(self.args.timeout),
-                    };
-                }
+            let Some(next) = self.next(&turn, now) else {
+                continue;
+            };
+            turn.interrupted = next == Next::Interrupt;
+            if turn.interrupted {
+                let cut = self
+                    .interrupt(&mut line, &mut microphone, &mut turn)
+                    .await?;
+                turns.push(turn);
+                turn = cut;
+                let patience = Duration::from_secs_f64(self.args.timeout);
+                step = Step::Turn {
+                    deadline: now + patience,
+                };
+            } else {
+                turns.push(std::mem::take(&mut turn));
+                step = Step::Pausing { until: now + PAUSE };
+            }
+            if turns.len() >= self.args.turns {
+                line.close().await;
+                return Ok(());
             }
         }
     }
@@ -125,19 +113,8 @@ impl Talk {
         &self.utterances[(turn + self.user) % self.utterances.len()]
     }
 
-    async fn open(&self) -> Result<Socket> {
-        let path = self.target.path(PATH);
-        let url = format!(
-            "ws://{}{path}?model={}",
-            self.target.authority, self.args.model
-        );
-        let mut request = url.into_client_request()?;
-        if let Some(key) = &self.args.key {
-            let value = format!("Bearer {key}").parse()?;
-            request.headers_mut().insert(header::AUTHORIZATION, value);
-        }
-        let opened = client_async(request, connect(&self.target).await?).await;
-        let (mut socket, _) = opened.map_err(refusal)?;
+    /// What the session begins with.
+    fn session(&self) -> Value {
         let mut session = json!({
             "type": "realtime",
             "max_output_tokens": self.args.max_tokens,
@@ -149,51 +126,64 @@ impl Talk {
         if let Some(detection) = &self.args.turn_detection {
             session["audio"]["input"]["turn_detection"] = json!({"type": detection});
         }
-        send(
-            &mut socket,
-            &json!({"type": "session.update", "session": session}),
-        )
-        .await?;
-        Ok(socket)
+        session
     }
 
-    fn message(&self, message: &Message, turn: &mut Turn) -> Result<()> {
+    /// Sends what the microphone has captured.
+    async fn capture(
+        &self,
+        line: &mut Line,
+        microphone: &mut Microphone,
+        turn: &mut Turn,
+    ) -> Result<()> {
+        let captured = microphone.capture();
+        turn.began = turn.began.or(captured.began);
+        turn.ended = captured.ended.or(turn.ended);
+        line.speak(&captured.samples).await
+    }
+
+    fn take(&self, news: &News, turn: &mut Turn) {
         let now = self.clock.now();
-        let text = match message {
-            Message::Text(text) => text,
-            Message::Close(frame) => bail!("the server closed the socket: {frame:?}"),
-            _ => return Ok(()),
-        };
-        let event: Value = serde_json::from_str(text)?;
-        if event["type"] == "error" {
-            bail!("the server says: {}", event["error"]);
+        match news {
+            News::Event(event) => {
+                let again = turn.created.is_some() && !turn.interrupted;
+                if event["type"] == "response.created" && again {
+                    turn.begin_again();
+                }
+                turn.event(now, event, self.args.door);
+            }
+            News::Audio(samples) if self.is_of(samples, turn) => turn.audio(now, samples),
+            News::Audio(_) => {}
         }
-        let audio = match event["type"].as_str() {
-            Some("response.output_audio.delta") => samples(&event)?,
-            _ => Vec::new(),
+    }
+
+    /// Whether audio is of this turn's answer: by RTP silence comes too, before it and after.
+    fn is_of(&self, samples: &[i16], turn: &Turn) -> bool {
+        let audible = || {
+            samples
+                .iter()
+                .any(|sample| sample.unsigned_abs() >= AUDIBLE)
         };
-        if event["type"] == "response.created" && turn.created.is_some() && !turn.interrupted {
-            turn.begin_again();
-        }
-        turn.event(now, &event, &audio);
-        Ok(())
+        self.args.door == Door::Ws || (turn.ended.is_some() && turn.over.is_none() && audible())
     }
 
     /// What follows, once this turn has come far enough.
     fn next(&self, turn: &Turn, now: Duration) -> Option<Next> {
         if let (Some(after), Some(first)) = (self.args.interrupt_after, turn.first_audio)
             && now >= first + Duration::from_secs_f64(after)
-            && turn.done.is_none()
+            && turn.over.is_none()
         {
             return Some(Next::Interrupt);
         }
-        let done = turn.done?;
+        let over = turn.over?;
         // What else belongs to the turn comes at once; and a listener hears the answer out.
         let heard = match turn.first_chunk {
-            Some(first) if self.args.listen => first + super::seconds(turn.samples),
-            _ => done,
+            Some(first) if self.args.listen && self.args.door == Door::Ws => {
+                first + super::seconds(turn.samples)
+            }
+            _ => over,
         };
-        (turn.ended.is_some() && now >= heard.max(done) + Duration::from_millis(50))
+        (turn.ended.is_some() && now >= heard.max(over) + Duration::from_millis(50))
             .then_some(Next::Turn)
     }
 
@@ -201,7 +191,7 @@ impl Talk {
     /// has begun.
     async fn interrupt(
         &self,
-        socket: &mut Socket,
+        line: &mut Line,
         microphone: &mut Microphone,
         old: &mut Turn,
     ) -> Result<Turn> {
@@ -212,63 +202,20 @@ impl Talk {
         };
         microphone.say(&utterance.samples);
         let deadline = self.clock.now() + Duration::from_secs_f64(self.args.timeout);
-        while old.done.is_none() {
+        while old.over.is_none() {
             tokio::select! {
                 () = self.clock.sleep_until(deadline) => bail!("an interrupted answer did not end"),
                 () = self.clock.sleep_until(microphone.next_at()) => {
-                    let captured = microphone.capture();
-                    new.began = new.began.or(captured.began);
-                    new.ended = captured.ended.or(new.ended);
-                    let append = json!({"type": "input_audio_buffer.append", "audio": captured.base64});
-                    send(socket, &append).await?;
+                    self.capture(line, microphone, &mut new).await?;
                 }
-                message = socket.next() => {
-                    let message = message.context("the socket was closed")??;
-                    let is_speech = message.to_text().is_ok_and(|text| {
-                        text.contains("\"input_audio_buffer.speech_started\"")
-                    });
-                    let turn = if is_speech { &mut new } else { &mut *old };
-                    self.message(&message, turn)?;
+                news = line.next() => {
+                    let news = news?;
+                    let is_speech = matches!(&news, News::Event(event)
+                        if event["type"] == "input_audio_buffer.speech_started");
+                    self.take(&news, if is_speech { &mut new } else { &mut *old });
                 }
             }
         }
         Ok(new)
     }
-}
-
-/// What follows a turn.
-enum Next {
-    /// Another one.
-    Turn,
-    /// Another one, into this one's answer.
-    Interrupt,
-}
-
-async fn send(socket: &mut Socket, event: &Value) -> Result<()> {
-    let text = event.to_string();
-    socket
-        .send(Message::Text(text.into()))
-        .await
-        .context("cannot send")
-}
-
-fn samples(event: &Value) -> Result<Vec<i16>> {
-    let bytes = STANDARD.decode(event["delta"].as_str().unwrap_or_default())?;
-    let pairs = bytes.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
-        bail!("a piece of audio ends within a sample");
-    }
-    Ok(pairs
-        .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
-        .collect())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "fits map_err")]
-fn refusal(error: Error) -> anyhow::Error {
-    if let Error::Http(response) = &error {
-        let body = response.body().as_deref().unwrap_or_default();
-        let body = String::from_utf8_lossy(body);
-        return anyhow::anyhow!("the server answered {}: {body}", response.status());
-    }
-    anyhow::anyhow!("cannot open the socket: {error}")
 }

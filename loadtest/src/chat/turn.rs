@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::line::Door;
 use super::{seconds, words};
 use crate::trace::AUDIBLE;
 
@@ -38,6 +39,8 @@ pub struct Turn {
     pub last_chunk: Option<Duration>,
     /// `response.done` came.
     pub done: Option<Duration>,
+    /// Nothing more of the answer comes: all of it is here, or by RTP has been heard or cut off.
+    pub over: Option<Duration>,
     /// Its status.
     pub status: String,
     /// Samples of the answer.
@@ -51,14 +54,23 @@ pub struct Turn {
     /// How long a player that begins 100 ms after the first chunk would have stood still.
     pub stalled: Duration,
     pub(super) plays_until: Option<Duration>,
+    /// By RTP: the server has sent all that it will.
+    pub(super) played: bool,
+}
+
+/// Whether something of a response was spoken.
+fn has_audio(done: &Value) -> bool {
+    let items = done["response"]["output"].as_array().into_iter().flatten();
+    let mut parts = items.flat_map(|item| item["content"].as_array().into_iter().flatten());
+    parts.any(|part| part["type"] == "output_audio")
 }
 
 /// How long a player waits before it begins.
 const PREBUFFER: Duration = Duration::from_millis(100);
 
 impl Turn {
-    /// Takes an event of the server; audio in it is already decoded.
-    pub(super) fn event(&mut self, now: Duration, event: &Value, audio: &[i16]) {
+    /// Takes an event of the server.
+    pub(super) fn event(&mut self, now: Duration, event: &Value, door: Door) {
         match event["type"].as_str().unwrap_or_default() {
             "input_audio_buffer.speech_started" => {
                 self.noticed.get_or_insert(now);
@@ -84,9 +96,14 @@ impl Turn {
                 self.answer
                     .push_str(event["delta"].as_str().unwrap_or_default());
             }
-            "response.output_audio.delta" => self.audio(now, audio),
+            "output_audio_buffer.stopped" | "output_audio_buffer.cleared" => {
+                self.played = true;
+                self.over = self.done.map(|_| now);
+            }
             "response.done" => {
                 self.done = Some(now);
+                let waits = door == Door::Webrtc && has_audio(event) && !self.played;
+                self.over = (!waits).then_some(now);
                 let status = event["response"]["status"].as_str().unwrap_or_default();
                 status.clone_into(&mut self.status);
             }
@@ -95,7 +112,8 @@ impl Turn {
         }
     }
 
-    fn audio(&mut self, now: Duration, audio: &[i16]) {
+    /// Takes audio of the answer.
+    pub(super) fn audio(&mut self, now: Duration, audio: &[i16]) {
         if audio.is_empty() {
             return;
         }
@@ -154,17 +172,36 @@ mod tests {
             ended: Some(ms(1000)),
             ..Turn::default()
         };
-        let delta = json!({"type": "response.output_audio.delta"});
-        turn.event(ms(1500), &delta, &[0; 240]);
+        turn.audio(ms(1500), &[0; 240]);
         assert_eq!(turn.first_audio, None);
         let mut audio = vec![0; 480];
         audio[240] = 2000;
-        turn.event(ms(1510), &delta, &audio);
+        turn.audio(ms(1510), &audio);
         assert_eq!(turn.since_end(turn.first_chunk), Some(500.0));
         assert_eq!(turn.first_audio, Some(ms(1520)));
         assert_eq!(turn.stalled, Duration::ZERO);
         // 30 ms of audio from 1600 on; the next piece is 70 ms late.
-        turn.event(ms(1700), &delta, &audio);
+        turn.audio(ms(1700), &audio);
         assert_eq!(turn.stalled, ms(70));
+    }
+
+    #[test]
+    fn by_rtp_an_answer_is_over_when_it_has_been_played() {
+        let ms = Duration::from_millis;
+        let done = json!({"type": "response.done", "response": {"status": "completed",
+            "output": [{"content": [{"type": "output_audio"}]}]}});
+        let played = json!({"type": "output_audio_buffer.stopped"});
+        let mut turn = Turn::default();
+        turn.event(ms(10), &done, Door::Webrtc);
+        assert_eq!((turn.done, turn.over), (Some(ms(10)), None));
+        turn.event(ms(900), &played, Door::Webrtc);
+        assert_eq!(turn.over, Some(ms(900)));
+        let mut cut = Turn::default();
+        cut.event(ms(10), &played, Door::Webrtc);
+        cut.event(ms(20), &done, Door::Webrtc);
+        assert_eq!(cut.over, Some(ms(20)));
+        let mut socket = Turn::default();
+        socket.event(ms(10), &done, Door::Ws);
+        assert_eq!(socket.over, Some(ms(10)));
     }
 }
