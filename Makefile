@@ -12,7 +12,7 @@ MODEL ?= voice-chat
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROMENADE := $(TARGET)/release/promenade
 # What the voice chat is made of, and what the tests use.
-WEIGHTS := default whisper-tiny-en smollm2-135m-instruct silero-vad
+WEIGHTS := default whisper-tiny-en smollm2-135m-instruct silero-vad smart-turn
 # Tests run the binary of the same profile that they are built with.
 PROMENADE_TESTED := $(abspath $(TARGET)/debug/promenade)
 
@@ -22,7 +22,7 @@ say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
         fmt clippy test-rust test-page test-browser test-clients test-voice
 
 help:
-	@echo 'make demo    install what is missing, fetch the weights (240 MB), build, serve the voice chat at http://$(LISTEN)/'
+	@echo 'make demo    install what is missing, fetch the weights (252 MB), build, serve the voice chat at http://$(LISTEN)/'
 	@echo 'make test    format, lints, all tests, the page in a real browser, a stock client, the voice judged by a recogniser'
 	@echo 'make check   format and lints alone'
 	@echo 'make bench   the figures of the README, measured here'
@@ -56,14 +56,14 @@ build:
 	cargo build --release --locked -p server --bin promenade
 
 weights:
-	$(call say,installing the weights of the voice chat (240 MB; kept in the cache folder and checked by SHA-256))
+	$(call say,installing the weights of the voice chat (252 MB; kept in the cache folder and checked by SHA-256))
 	$(PROMENADE) models install $(WEIGHTS)
 
 # Built as the tests are, so that nothing is compiled twice.
 weights-test:
 	$(call say,building the workspace for the tests)
 	cargo build --locked --workspace --all-targets
-	$(call say,installing the weights that the tests use (240 MB; fetched once))
+	$(call say,installing the weights that the tests use (252 MB; fetched once))
 	$(PROMENADE_TESTED) models install $(WEIGHTS)
 
 fmt:

@@ -265,9 +265,14 @@ pub(crate) fn seconds_since_1970() -> u64 {
 pub fn engine_config(config: &Config) -> Result<engine::Config, Error> {
     let names = config.models.iter().flat_map(|name| group(name));
     let models = names.map(|name| model_config(&name));
+    let models: Vec<_> = models.collect::<Result<_, _>>()?;
+    let workers = match config.workers {
+        0 => 1 + usize::from(models.iter().any(ModelConfig::listens)),
+        given => given,
+    };
     let mut engine = engine::Config {
-        models: models.collect::<Result<_, _>>()?,
-        workers: config.workers,
+        models,
+        workers,
         scheduling: scheduling(&config.scheduling),
         ..engine::Config::default()
     };
@@ -307,12 +312,14 @@ fn group(name: &str) -> Vec<String> {
     members.iter().map(|&member| member.to_owned()).collect()
 }
 
-/// A voice, a language model, a recogniser, and what tells speech from silence.
-const VOICE_CHAT: [&str; 4] = [
+/// A voice, a language model, a recogniser, what tells speech from silence, and what tells whether a
+/// turn is complete.
+const VOICE_CHAT: [&str; 5] = [
     "default",
     engine::dense::DEFAULT_ID,
     engine::whisper::DEFAULT_ID,
     "silero-vad",
+    "smart-turn",
 ];
 
 /// The same without weights.

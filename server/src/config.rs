@@ -28,7 +28,8 @@ pub struct Config {
     pub models: Vec<String>,
     /// Threads for the arithmetic of one step; 0 means one for each core.
     pub threads: usize,
-    /// Worker threads, each running steps of its own.
+    /// Worker threads, each running steps of its own; 0 means what the models can use: one, and a
+    /// second one for what listens all the time, which would otherwise wait for the others' steps.
     pub workers: usize,
     /// In which order ready work is done.
     pub scheduling: Scheduling,
@@ -52,7 +53,7 @@ impl Default for Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             models: vec!["default".to_owned()],
             threads: 0,
-            workers: 1,
+            workers: 0,
             scheduling: Scheduling::default(),
             log: "warn,server=info,promenade=info".to_owned(),
             realtime: Realtime::default(),
@@ -363,7 +364,6 @@ impl Config {
             ("limits.utterances", l.utterances),
             ("limits.buffered_chars", l.buffered_chars),
             ("rtc.max_peers", self.rtc.max_peers),
-            ("workers", self.workers),
             ("models (how many)", self.models.len()),
             (
                 "auth.streams_per_key",

@@ -25,6 +25,7 @@ mod client;
 mod command;
 mod config;
 mod detection;
+mod echo;
 mod event;
 mod format;
 mod frames;

@@ -226,7 +226,8 @@ impl Session {
         let (id, reply) = (response.id.clone(), response.reply);
         let in_conversation = response.options.in_conversation;
         response.end(self, outcome, usage);
-        if timing.speech_end.is_some() && matches!(outcome, Outcome::Completed) {
+        let told = matches!(outcome, Outcome::Completed | Outcome::Incomplete);
+        if timing.speech_end.is_some() && told {
             self.keep_timing(id, reply, timing);
         }
         self.say_drained(now);
@@ -250,6 +251,7 @@ impl Session {
     pub(super) fn interrupt(&mut self, now: Duration) {
         self.overlap = None;
         self.timers.set(Timer::Overlap, None);
+        self.echo.cut(now);
         self.clear_playout();
         let at = self
             .responses

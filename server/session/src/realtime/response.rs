@@ -175,6 +175,10 @@ impl Response {
             .get_or_insert_with(|| Resampler::new(rate, RATE));
         let mut out = Vec::with_capacity(samples.len());
         resampler.push(samples, &mut out);
+        if session.config.transport == Transport::WebSocket {
+            // As if it were played as it arrives.
+            session.echo.play(&out, now);
+        }
         self.give(session, index, &out);
     }
 

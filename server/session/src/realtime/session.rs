@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::command::{Command, ReplyId};
 use super::config::{Config, Transport};
+use super::echo::Echo;
 use super::event::{Event, RateLimit};
 use super::format::{Decoder, Format};
 use super::frames::{Frame, Frames};
@@ -57,6 +58,7 @@ pub struct Session {
     // What the user says.
     pub(super) decoder: Decoder,
     pub(super) input: Input,
+    pub(super) echo: Echo,
     deaf: bool,
     pub(super) onset: Onset,
     pub(super) turn: Option<Turn>,
@@ -110,6 +112,7 @@ impl Session {
             rate_limits: Vec::new(),
             decoder: Decoder::new(Format::default()),
             input: Input::new(),
+            echo: Echo::default(),
             deaf: false,
             onset: Onset::default(),
             turn: None,
@@ -305,6 +308,7 @@ impl Session {
             self.say_timings();
         }
         self.say_drained(now);
+        self.echo.play(&packet, now);
         Some(packet)
     }
 
@@ -371,6 +375,7 @@ impl Session {
     /// Takes audio in, and has it listened to.
     pub(super) fn on_audio(&mut self, audio: &[f32], now: Duration) {
         self.input.push(audio, now);
+        self.echo.hear(audio, self.input.end(), now);
         if self.settings.detection.is_some()
             && !self.deaf
             && let Some(frames) = self.input.listen(audio)

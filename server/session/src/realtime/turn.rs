@@ -81,9 +81,13 @@ impl Session {
             return;
         }
         let threshold = detection.threshold();
+        let goes_on = (threshold - HYSTERESIS).max(0.05);
+        let probability = match probability >= goes_on && self.echo.is_at(range.end) {
+            true => 0.0,
+            false => probability,
+        };
         if self.turn.is_some() {
-            let goes_on = probability >= (threshold - HYSTERESIS).max(0.05);
-            self.on_frame(&detection, range, goes_on, now);
+            self.on_frame(&detection, range, probability >= goes_on, now);
         } else if probability >= threshold {
             if self.onset.frames == 0 {
                 self.onset.first = range.start;

@@ -9,6 +9,7 @@
 
 mod chaos;
 mod client;
+mod echo;
 mod overlap;
 mod stage;
 mod turns;

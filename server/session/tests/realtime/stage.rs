@@ -35,6 +35,8 @@ pub(crate) enum Piece {
     Text(&'static str),
     /// Milliseconds of a tone.
     Audio(u64),
+    /// Milliseconds of something like speech.
+    Voice(u64),
     /// Words, each with its characters and its milliseconds.
     Words(Vec<(std::ops::Range<u64>, std::ops::Range<u64>)>),
     Call {
@@ -54,12 +56,31 @@ pub(crate) struct Models {
     pub(crate) judging: Duration,
     /// What is heard, the next first; the last one stays.
     pub(crate) said: Vec<Result<&'static str, Fault>>,
+    /// How loud is speech, on average.
+    pub(crate) loud: f32,
     /// Whoever listens has stopped answering.
     pub(crate) deaf: bool,
     /// How complete turns sound.
     pub(crate) complete: f32,
     /// What is answered: when after the request, and what.
     pub(crate) reply: Vec<(u64, Piece)>,
+}
+
+/// A pitch that moves, with harmonics, in syllables: -1 to 1.
+#[expect(clippy::cast_precision_loss, reason = "samples of a test")]
+pub(crate) fn voice(samples: usize, pitch: f32) -> Vec<f32> {
+    let mut phase = 0.0;
+    let sample = |n: usize| {
+        let t = n as f32 / 24_000.0;
+        phase += pitch * (1.0 + 0.2 * (5.0 * t + pitch).sin()) / 24_000.0;
+        let syllable = 0.6 - 0.4 * (std::f32::consts::TAU * (2.0 + pitch / 90.0) * t).cos();
+        let harmonics = (1..12_u8).map(f32::from).map(|k| {
+            let loud = (1.0 + (k * 2.0 + 7.0 * t + pitch).sin()) / k;
+            loud * (std::f32::consts::TAU * k * phase).sin()
+        });
+        (syllable * harmonics.sum::<f32>()).clamp(-1.0, 1.0)
+    };
+    (0..samples).map(sample).collect()
 }
 
 /// Two words within one second.
@@ -86,7 +107,8 @@ pub(crate) struct Stage {
     pub(crate) committed: Vec<ReplyId>,
     pub(crate) cancelled: Vec<ReplyId>,
     pub(crate) transcriptions: usize,
-    /// Samples that left by `poll_packet`, silence included.
+    /// Samples that left, silence included: by `poll_packet`, or in events, as if a client played
+    /// them as they arrive.
     pub(crate) played: Vec<f32>,
     due: BTreeMap<(Duration, u64), News>,
     counter: u64,
@@ -118,6 +140,7 @@ impl Stage {
                 transcribing: Duration::from_millis(60),
                 judging: Duration::from_millis(20),
                 said: vec![Ok("Hello there.")],
+                loud: 0.1,
                 deaf: false,
                 complete: 1.0,
                 reply: short_reply(),
@@ -171,18 +194,38 @@ impl Stage {
         }
     }
 
+    /// For so many milliseconds the microphone hears what is played, so much later, so much softer
+    /// (dB), and besides what the user says.
+    pub(crate) fn echo(&mut self, ms: u64, delay: u64, db: f32, user: &[f32]) {
+        let chunk = usize::try_from(CHUNK).unwrap() * MS;
+        let delay = usize::try_from(delay).unwrap() * MS;
+        for n in 0..usize::try_from(ms / CHUNK).unwrap() {
+            self.pass(CHUNK);
+            let end = usize::try_from(self.now.as_millis()).unwrap() * MS;
+            let samples = (0..chunk).map(|index| {
+                let at = (end - chunk + index).checked_sub(delay);
+                let echo = at.and_then(|at| self.played.get(at)).copied();
+                let user = user.get(n * chunk + index).copied();
+                echo.unwrap_or(0.0) * 10_f32.powf(db / 20.0) + user.unwrap_or(0.0)
+            });
+            let samples: Vec<f32> = samples.collect();
+            self.hear_samples(&samples);
+        }
+    }
+
     /// So much audio arrives at once.
     pub(crate) fn hear(&mut self, ms: u64, level: f32) {
         let samples = usize::try_from(ms).unwrap() * MS;
+        self.hear_samples(&vec![level; samples]);
+    }
+
+    fn hear_samples(&mut self, samples: &[f32]) {
         if self.packets.is_some() {
-            self.session
-                .handle_microphone(&vec![level; samples], self.now);
+            self.session.handle_microphone(samples, self.now);
         } else {
-            #[expect(clippy::cast_possible_truncation, reason = "a level of -1 to 1")]
-            let sample = (level * 32767.0) as i16;
-            let bytes: Vec<u8> = std::iter::repeat_n(sample.to_le_bytes(), samples)
-                .flatten()
-                .collect();
+            #[expect(clippy::cast_possible_truncation, reason = "samples of -1 to 1")]
+            let pcm = |sample: &f32| ((sample * 32767.0) as i16).to_le_bytes();
+            let bytes: Vec<u8> = samples.iter().flat_map(pcm).collect();
             let audio = STANDARD.encode(bytes);
             let event = json!({"type": "input_audio_buffer.append", "audio": audio});
             self.session.handle_text(&event.to_string(), self.now);
@@ -263,6 +306,13 @@ impl Stage {
                     rate,
                 }
             }
+            Piece::Voice(ms) => {
+                tone = voice(usize::try_from(*ms).unwrap() * MS, 110.0);
+                ReplyEvent::Audio {
+                    samples: &tone,
+                    rate,
+                }
+            }
             Piece::Words(words) => ReplyEvent::Words {
                 words: words
                     .iter()
@@ -320,6 +370,7 @@ impl Stage {
                 Body::Text(text) => {
                     let event: Value = serde_json::from_str(&text).unwrap();
                     self.invariants.check(&event);
+                    self.play(&event);
                     self.received.push(event);
                 }
                 Body::Close { code, .. } => self.closed = Some(code),
@@ -333,7 +384,8 @@ impl Stage {
             Command::Listen(frames) => {
                 for frame in frames.chunks(512) {
                     let level = frame.iter().map(|s| s.abs()).sum::<f32>() / 512.0;
-                    let probability = if level > 0.1 { 0.9 } else { 0.02 };
+                    let loud = level > self.models.loud;
+                    let probability = if loud { 0.9 } else { 0.02 };
                     self.session.handle(Event::Voice { probability }, self.now);
                 }
             }
@@ -375,6 +427,19 @@ impl Stage {
             }
             other => panic!("not expected: {other:?}"),
         }
+    }
+
+    /// A client plays audio as it arrives.
+    fn play(&mut self, event: &Value) {
+        if event["type"] != "response.output_audio.delta" {
+            return;
+        }
+        let bytes = STANDARD.decode(event["delta"].as_str().unwrap()).unwrap();
+        let now = usize::try_from(self.now.as_millis()).unwrap() * MS;
+        self.played.resize(self.played.len().max(now), 0.0);
+        let samples = bytes.chunks_exact(2);
+        let samples = samples.map(|s| f32::from(i16::from_le_bytes([s[0], s[1]])) / 32_768.0);
+        self.played.extend(samples);
     }
 
     /// The types of what was received.
