@@ -40,7 +40,7 @@ pub use handle::{
     Accepted, Feed, FeedError, Finish, Handle, Job, Options, Output, Outputs, RequestId, Sound,
     Time, Timing, Tokens, Usage, Value, WordMark,
 };
-pub use models::{dense, silero, toy, vits, weights, whisper};
+pub use models::{dense, silero, smart_turn, toy, vits, weights, whisper};
 /// Why a request was refused or ended early, for who has to tell the fields apart.
 pub use runtime::Error as RequestError;
 /// Pages of keys and values.

@@ -3,6 +3,7 @@
 pub mod dense;
 pub mod onnx;
 pub mod silero;
+pub mod smart_turn;
 pub mod text;
 pub mod vits;
 pub mod weights;

@@ -7,10 +7,10 @@ use std::{path::Path, sync::Arc};
 
 use runtime::Model;
 
-use crate::{Error, Result, dense, silero, toy, vits, whisper};
+use crate::{Error, Result, dense, silero, smart_turn, toy, vits, whisper};
 
 /// The ids of the models that need no further configuration.
-pub const IDS: [&str; 8] = [
+pub const IDS: [&str; 9] = [
     "toy",
     "toy-chat",
     toy::hearing::Ear::ID,
@@ -19,6 +19,7 @@ pub const IDS: [&str; 8] = [
     dense::DEFAULT_ID,
     whisper::DEFAULT_ID,
     silero::DEFAULT_ID,
+    smart_turn::DEFAULT_ID,
 ];
 
 /// Which model to load, and how it is set up.
@@ -41,6 +42,8 @@ pub enum ModelConfig {
     Recogniser(whisper::Config),
     /// A voice activity detector.
     VoiceActivity(silero::Config),
+    /// A judge of whether a turn is complete.
+    TurnEnd(smart_turn::Config),
 }
 
 impl Default for ModelConfig {
@@ -69,6 +72,7 @@ impl ModelConfig {
                 cache: None,
             })),
             silero::DEFAULT_ID => Ok(Self::VoiceActivity(silero::Config::default())),
+            smart_turn::DEFAULT_ID => Ok(Self::TurnEnd(smart_turn::Config::default())),
             dense::DEFAULT_ID => Ok(Self::Language(dense::Config::default())),
             whisper::DEFAULT_ID => Ok(Self::Recogniser(whisper::Config::default())),
             path if is_recogniser(path) => Ok(Self::Recogniser(whisper::Config::at(path.into()))),
@@ -92,7 +96,14 @@ impl ModelConfig {
             Self::Language(config) => &config.id,
             Self::Recogniser(config) => &config.id,
             Self::VoiceActivity(config) => &config.id,
+            Self::TurnEnd(config) => &config.id,
         }
+    }
+
+    /// Whether it listens as long as its requester is there, and should have a worker of its own.
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        matches!(self, Self::ToyEar | Self::VoiceActivity(_))
     }
 
     /// Loads the model; its steps may use up to `threads` threads.
@@ -109,6 +120,7 @@ impl ModelConfig {
             Self::Language(config) => Ok(Arc::new(dense::Language::load(config, threads)?)),
             Self::Recogniser(config) => Ok(Arc::new(whisper::Whisper::load(config, threads)?)),
             Self::VoiceActivity(config) => Ok(Arc::new(silero::Silero::load(config)?)),
+            Self::TurnEnd(config) => Ok(Arc::new(smart_turn::SmartTurn::load(config, threads)?)),
         }
     }
 }

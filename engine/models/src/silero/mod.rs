@@ -18,7 +18,7 @@ mod listen;
 mod network;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{path::PathBuf, sync::Arc};
 

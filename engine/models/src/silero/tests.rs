@@ -20,7 +20,7 @@ fn network() -> Network {
     clippy::cast_precision_loss,
     reason = "samples of a test"
 )]
-fn signal(frames: usize) -> Vec<[f32; FRAME]> {
+pub(crate) fn signal(frames: usize) -> Vec<[f32; FRAME]> {
     use std::f64::consts::TAU;
     let (mut noise, mut phase) = (1_u32, 0.0);
     let mut sample = |n: usize| {

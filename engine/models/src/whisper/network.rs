@@ -42,6 +42,10 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
+    pub(crate) fn new(weight: Matrix, bias: Option<Vec<f32>>) -> Self {
+        Self { weight, bias }
+    }
+
     /// `[rows, inputs]` to `[rows, outputs]`.
     pub(crate) fn run(&self, pool: &Pool, x: &[f32]) -> Vec<f32> {
         let rows = x.len() / self.weight.cols();
@@ -66,6 +70,10 @@ pub(crate) struct Norm {
 }
 
 impl Norm {
+    pub(crate) fn new(weight: Vec<f32>, bias: Vec<f32>) -> Self {
+        Self { weight, bias }
+    }
+
     /// `[rows, width]` to the same.
     pub(crate) fn run(&self, pool: &Pool, x: &[f32]) -> Vec<f32> {
         let mut y = vec![0.0; x.len()];
